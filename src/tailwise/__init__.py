@@ -1,0 +1,65 @@
+"""tailwise chooses which k labels to predict, so that a whole batch scores best on the utility that matters.
+
+>>> import numpy as np, tailwise as tw
+>>> selection = tw.select(np.array([[0.9, 0.4, 0.1], [0.8, 0.6, 0.2]]), "macro-f1", k=1)
+>>> selection.labels.ravel()
+array([0, 1], dtype=int32)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tailwise import utilities
+    from tailwise.candidates import Candidates
+    from tailwise.experiments import Curve, trade_off
+    from tailwise.metrics import Evaluation, evaluate
+    from tailwise.selection import Selection, select
+    from tailwise.utilities import LabelPriors
+
+__version__ = "0.1.0"
+
+# Names are imported when first used, so that `import tailwise` does not wait for the compiler.
+_HOMES = {
+    "Candidates": "tailwise.candidates",
+    "Curve": "tailwise.experiments",
+    "Evaluation": "tailwise.metrics",
+    "LabelPriors": "tailwise.utilities",
+    "Selection": "tailwise.selection",
+    "evaluate": "tailwise.metrics",
+    "select": "tailwise.selection",
+    "trade_off": "tailwise.experiments",
+    "utilities": "tailwise",
+}
+
+__all__ = [
+    "Candidates",
+    "Curve",
+    "Evaluation",
+    "LabelPriors",
+    "Selection",
+    "evaluate",
+    "select",
+    "trade_off",
+    "utilities",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        msg = f"module 'tailwise' has no attribute {name!r}"
+        raise AttributeError(msg)
+    home = _HOMES[name]
+    value = (
+        importlib.import_module(f"tailwise.{name}")
+        if home == "tailwise"
+        else getattr(importlib.import_module(home), name)
+    )
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

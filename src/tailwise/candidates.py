@@ -1,0 +1,254 @@
+"""The one door for label probabilities: whatever comes in, one validated, read-only CSR stands behind it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from tailwise.errors import InputError
+from tailwise.kernels.instance_wise import select_by_line
+from tailwise.kernels.rows import Rows, find_disorder, find_non_probability, sum_by_label
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Candidates", "canonical_csr", "is_integer"]
+
+TABLE_COLUMNS = ("instance", "label", "probability")
+TABLE_LIBRARIES = ("pandas", "polars", "pyarrow")
+
+
+class Candidates:
+    """For each instance the labels that may be selected, with their probabilities.
+
+    Parameters
+    ----------
+    indptr, labels, probabilities : ndarray
+        A canonical CSR: int64 ``(n + 1,)``, int32 ``(nnz,)`` ascending within a row, float32 or float64 ``(nnz,)``.
+        Use :meth:`of` for anything else; the arrays are taken as they are and made read-only views.
+    n_labels : int
+        Number of labels m.
+
+    Examples
+    --------
+    >>> import numpy as np, tailwise as tw
+    >>> candidates = tw.Candidates.of(np.array([[0.9, 0.0, 0.2], [0.0, 0.4, 0.0]]))
+    >>> candidates
+    Candidates(2 instances, 3 labels, 3 entries)
+    >>> candidates.condition_positives()
+    array([0.9, 0.4, 0.2])
+    """
+
+    __slots__ = ("n_labels", "rows")
+
+    def __init__(self, indptr: NDArray, labels: NDArray, probabilities: NDArray, n_labels: int) -> None:
+        self.rows = Rows(_read_only(indptr), _read_only(labels), _read_only(probabilities))
+        self.n_labels = int(n_labels)
+
+    @classmethod
+    def of(cls, probabilities: Any, *, n_labels: int | None = None, top: int | None = None) -> Candidates:
+        """Check and convert any supported form of label probabilities.
+
+        Parameters
+        ----------
+        probabilities : array_like
+            ndarray ``(n, m)``; any scipy.sparse matrix or array; a torch tensor; a pair ``(labels, values)`` of
+            ``(n, k')`` arrays with -1 as padding; a pandas, polars or pyarrow table with the columns ``instance``,
+            ``label`` and ``probability``; or Candidates. Zero entries of a dense array are no candidates.
+        n_labels : int, optional
+            Number of labels, for forms that do not tell it (a pair, a table). Default: the largest label + 1.
+        top : int, optional
+            Keep only the ``top`` most probable labels of each instance (ties: the smaller label).
+
+        Returns
+        -------
+        Candidates
+            Shares memory with the input where that was canonical already; the input is never changed.
+        """
+        candidates = probabilities if isinstance(probabilities, cls) else _from_any(probabilities, n_labels)
+        if n_labels is not None and n_labels != candidates.n_labels:
+            msg = f"n_labels must be the number of columns, {candidates.n_labels}. Got {n_labels}. Leave it out."
+            raise InputError(msg)
+        return candidates if top is None else candidates.keep_top(top)
+
+    @property
+    def n_instances(self) -> int:
+        return self.rows.indptr.size - 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_instances, self.n_labels
+
+    @property
+    def n_entries(self) -> int:
+        return self.rows.labels.size
+
+    @property
+    def sizes(self) -> NDArray:
+        """Number of candidates of each instance."""
+        return np.diff(self.rows.indptr)
+
+    def condition_positives(self) -> NDArray:
+        """Expected number of positives p of each label: the sum of its probabilities."""
+        sums = np.zeros(self.n_labels)
+        sum_by_label(self.rows.labels, self.rows.values, sums)
+        return sums
+
+    def keep_top(self, top: int) -> Candidates:
+        """Keep the ``top`` most probable labels of each instance."""
+        if not is_integer(top) or top < 1:
+            msg = f"top must be an integer of at least 1. Got {top!r}. Leave it out to keep every candidate."
+            raise InputError(msg)
+        kept = np.minimum(self.sizes, top)
+        positions = np.empty((self.n_instances, top), dtype=np.int32)
+        select_by_line(self.rows, np.ones(1), np.zeros(1), kept, positions, 0, self.n_instances)
+        flat = positions[positions >= 0] + np.repeat(self.rows.indptr[:-1], kept)
+        indptr = np.concatenate([[0], np.cumsum(kept)])
+        order = np.lexsort((flat, np.repeat(np.arange(self.n_instances), kept)))
+        flat = flat[order]
+        return Candidates(indptr, self.rows.labels[flat], self.rows.values[flat], self.n_labels)
+
+    def to_csr(self) -> sp.csr_array:
+        """The probabilities as a scipy CSR array that shares this memory (read-only)."""
+        return sp.csr_array((self.rows.values, self.rows.labels, self.rows.indptr), shape=self.shape, copy=False)
+
+    def __repr__(self) -> str:
+        return f"Candidates({self.n_instances:,} instances, {self.n_labels:,} labels, {self.n_entries:,} entries)"
+
+
+def canonical_csr(matrix: Any, name: str) -> sp.csr_array:
+    """A dense or sparse matrix as CSR with sorted, distinct column indices; the input is not changed."""
+    matrix = _without_torch(matrix)
+    if not sp.issparse(matrix):
+        matrix = np.asarray(matrix)
+        if matrix.dtype.kind not in "fiub":
+            msg = f"{name} must hold numbers. Got an array of dtype {matrix.dtype}. Convert it to float32 or float64."
+            raise InputError(msg)
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        shape = "x".join(map(str, matrix.shape)) or "a scalar"
+        msg = f"{name} must be a matrix with at least one instance and one label. Got shape {shape}."
+        raise InputError(msg)
+    csr = sp.csr_array(matrix)
+    if sp.issparse(matrix) and csr.nnz < matrix.nnz and matrix.format == "coo":
+        # scipy adds duplicates of a COO matrix up when converting; a second probability for a label is an error here.
+        _refuse_duplicate(name, *_first_duplicate_of_coo(matrix))
+    if find_disorder(csr.indptr, csr.indices) >= 0:
+        csr = csr.sorted_indices()
+        x = find_disorder(csr.indptr, csr.indices)
+        if x >= 0:
+            _refuse_duplicate(name, np.searchsorted(csr.indptr, x, side="right") - 1, csr.indices[x])
+    return csr
+
+
+def _from_any(probabilities: Any, n_labels: int | None) -> Candidates:
+    if type(probabilities).__module__.split(".")[0] in TABLE_LIBRARIES:
+        return _from_table(probabilities, n_labels)
+    if isinstance(probabilities, tuple):
+        return _from_pair(probabilities, n_labels)
+    return _from_csr(canonical_csr(probabilities, "probabilities"))
+
+
+def _from_csr(csr: sp.csr_array) -> Candidates:
+    values = csr.data
+    if values.dtype not in (np.float32, np.float64):
+        values = values.astype(np.float64 if values.dtype.itemsize > 4 else np.float32)
+    x = find_non_probability(values)
+    if x >= 0:
+        i = int(np.searchsorted(csr.indptr, x, side="right")) - 1
+        _refuse_value(values[x], i, csr.indices[x])
+    return Candidates(
+        csr.indptr.astype(np.int64, copy=False), csr.indices.astype(np.int32, copy=False), values, csr.shape[1]
+    )
+
+
+def _from_pair(pair: tuple, n_labels: int | None) -> Candidates:
+    if len(pair) != 2:
+        msg = f"probabilities as a tuple must be a pair (labels, values). Got {len(pair)} parts."
+        raise InputError(msg)
+    labels, values = (np.asarray(_without_torch(part)) for part in pair)
+    if labels.ndim != 2 or labels.shape != values.shape:
+        msg = f"labels and values must have the same shape (n, k'). Got {labels.shape} and {values.shape}."
+        raise InputError(msg)
+    used = labels != -1
+    rows = np.broadcast_to(np.arange(labels.shape[0])[:, None], labels.shape)[used]
+    return _from_triples(rows, labels[used], values[used], labels.shape[0], n_labels)
+
+
+def _from_table(table: Any, n_labels: int | None) -> Candidates:
+    names = list(getattr(table, "column_names", None) or table.columns)
+    missing = [name for name in TABLE_COLUMNS if name not in names]
+    if missing:
+        msg = (
+            f"probabilities as a table must have the columns {', '.join(TABLE_COLUMNS)}. Missing: {', '.join(missing)}."
+        )
+        raise InputError(msg)
+    instances, labels, values = (np.asarray(table[name]) for name in TABLE_COLUMNS)
+    n_instances = int(instances.max()) + 1 if instances.size else 0
+    return _from_triples(instances, labels, values, n_instances, n_labels)
+
+
+def _from_triples(
+    instances: NDArray, labels: NDArray, values: NDArray, n_instances: int, n_labels: int | None
+) -> Candidates:
+    for name, numbers in (("instance", instances), ("label", labels)):
+        if numbers.dtype.kind not in "iu" or (numbers.size and numbers.min() < 0):
+            came = numbers.dtype if numbers.dtype.kind not in "iu" else numbers.min()
+            msg = f"{name} numbers must be integers of at least 0. Got {came}. Map names to 0, 1, 2, ... first."
+            raise InputError(msg)
+    m = n_labels if n_labels is not None else (int(labels.max()) + 1 if labels.size else 0)
+    if labels.size and labels.max() >= m:
+        msg = f"label numbers must be below n_labels={m}. Got {labels.max()}. Give a larger n_labels."
+        raise InputError(msg)
+    return _from_csr(
+        canonical_csr(sp.coo_array((values, (instances, labels)), shape=(n_instances, m)), "probabilities")
+    )
+
+
+def _without_torch(matrix: Any) -> Any:
+    """A torch tensor as the numpy or scipy object that shares its memory; anything else as it is."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(matrix, torch.Tensor):
+        return matrix
+    tensor = matrix.detach().cpu()
+    if tensor.layout == torch.sparse_csr:
+        parts = (tensor.values().numpy(), tensor.col_indices().numpy(), tensor.crow_indices().numpy())
+        return sp.csr_array(parts, shape=tuple(tensor.shape))
+    if tensor.layout == torch.sparse_coo:
+        return sp.coo_array((tensor._values().numpy(), tuple(tensor._indices().numpy())), shape=tuple(tensor.shape))
+    return (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy()
+
+
+def _first_duplicate_of_coo(matrix: Any) -> tuple[int, int]:
+    rows, columns = matrix.coords if hasattr(matrix, "coords") else (matrix.row, matrix.col)
+    order = np.lexsort((columns, rows))
+    rows, columns = rows[order], columns[order]
+    x = int(np.argmax((np.diff(rows) == 0) & (np.diff(columns) == 0)))
+    return rows[x], columns[x]
+
+
+def _refuse_duplicate(name: str, instance: int, label: int) -> None:
+    msg = (
+        f"{name} must hold each label of an instance once. Instance {instance} holds label {label} twice. "
+        "Merge the duplicates (sum_duplicates() of a scipy matrix adds them up) before selecting."
+    )
+    raise InputError(msg)
+
+
+def _refuse_value(value: float, instance: int, label: int) -> None:
+    remedy = "Are these logits? Apply a sigmoid first." if np.isfinite(value) else "Remove or replace such entries."
+    msg = f"probabilities must lie in [0, 1]. Got {value:g} for instance {instance}, label {label}. {remedy}"
+    raise InputError(msg)
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a parameter is an integer, Python's or numpy's; True and False are none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _read_only(array: NDArray) -> NDArray:
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,101 @@
+"""``tailwise demo``: every strategy of the paper on a synthetic data set with a long tail."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tailwise.datasets import LongTail
+    from tailwise.metrics import Evaluation
+
+__all__ = ["add_parser"]
+
+INSTANCE_COLUMNS = {
+    "precision": "P",
+    "recall": "R",
+    "ndcg": "nDCG",
+    "ps-precision": "PS-P",
+    "ps-precision-normalised": "PSPn",
+    "ps-ndcg": "PSnDCG",
+    "micro-f1": "micro-F1",
+}
+MACRO_COLUMNS = {
+    "macro-precision": "P",
+    "macro-recall": "R",
+    "macro-f1": "F1",
+    "macro-jaccard": "Jac",
+    "macro-balanced-accuracy": "BA",
+    "macro-gmean": "G",
+    "macro-hmean": "H",
+    "macro-accuracy": "Acc",
+    "coverage": "Cov",
+    "catalogue-coverage": "Cat",
+}
+BUDGETS = (1, 3, 5)
+PICTURED_BUDGET = 3
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "demo",
+        help="see every strategy on a synthetic data set",
+        description="Select by every strategy of the paper on a synthetic long-tailed data set whose true "
+        "probabilities are known, print all metrics on the drawn labels, and draw what macro-F1 costs in precision.",
+    )
+    parser.add_argument("--out", default="tailwise-demo", metavar="DIR", help="for the picture (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the data set (default: %(default)s)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    from tailwise.datasets import make_long_tail
+
+    data = make_long_tail(seed=options.seed)
+    n, m = data.probabilities.shape
+    print(f"{n:,} instances, {m:,} labels, {data.truth.sum() / n:.1f} true labels per instance, seed {options.seed}")
+    evaluations = {k: _compare(data, k) for k in BUDGETS}
+    for k, rows in evaluations.items():
+        _print_tables(k, rows)
+    path = _draw(data, evaluations[PICTURED_BUDGET], Path(options.out))
+    print(f"\nThe picture of precision against macro-F1 at {PICTURED_BUDGET} is in {path}")
+    return 0
+
+
+def _compare(data: LongTail, k: int) -> dict[str, Evaluation]:
+    from tqdm import tqdm
+
+    from tailwise.experiments import STRATEGIES, compare_strategies
+
+    with tqdm(total=len(STRATEGIES), desc=f"k={k}", leave=False, disable=not sys.stderr.isatty()) as bar:
+        return compare_strategies(data.probabilities, data.truth, k, data.priors, on_done=lambda strategy: bar.update())
+
+
+def _print_tables(k: int, rows: dict[str, Evaluation]) -> None:
+    from tailwise.report.tables import format_table
+
+    print(f"\nInstance-wise metrics at {k}, percent (* best)")
+    print(format_table(rows, INSTANCE_COLUMNS))
+    print(f"\nMacro averages and coverage at {k}, percent (* best)")
+    print(format_table(rows, MACRO_COLUMNS))
+
+
+def _draw(data: LongTail, rows: dict[str, Evaluation], folder: Path) -> Path:
+    from tailwise.errors import FileError
+    from tailwise.experiments import trade_off
+    from tailwise.report.figures import save_trade_off
+
+    curve = trade_off(data.probabilities, "precision", "macro-f1", PICTURED_BUDGET, truth=data.truth)
+    others = {name: (values["precision"], values["macro-f1"]) for name, values in rows.items()}
+    path = folder / "trade-off.png"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        save_trade_off(
+            path, curve, others, title=f"What macro-F1 costs in precision, {PICTURED_BUDGET} labels per instance"
+        )
+    except OSError as error:
+        msg = f"The picture cannot be written to {path}: {error.strerror or error}. Choose another --out."
+        raise FileError(msg) from error
+    return path

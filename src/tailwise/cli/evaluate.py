@@ -1,0 +1,77 @@
+"""``tailwise evaluate``: a selection against true labels."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+__all__ = ["add_parser"]
+
+EXAMPLES = """\
+examples:
+  tailwise evaluate truth.npz chosen.npz
+  tailwise evaluate truth.npz chosen.npz -m macro-f1 -m "macro-fbeta(2)" -k 3
+      two metrics, on the first 3 labels of each instance
+  tailwise evaluate truth.npz chosen.npz --priors train-labels.npz
+      propensity-scored metrics too, and head, torso and tail apart
+  tailwise evaluate truth.npz chosen.npz --format json | jq '."macro-f1"'
+"""
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "evaluate",
+        help="score a selection on true labels",
+        description="Score a selection on true labels.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("truth", metavar="TRUTH", help="0/1 matrix of true labels (.npz)")
+    parser.add_argument("selection", metavar="SELECTION", help="selection of tailwise, or any 0/1 matrix (.npz)")
+    parser.add_argument("-m", "--metric", action="append", metavar="NAME", help="a metric; may be given several times")
+    parser.add_argument("-k", type=int, help="evaluate the first K labels of each instance")
+    parser.add_argument("--labels", default="all", help="average macro metrics over all labels, or those present")
+    parser.add_argument("--zero-division", type=float, default=0.0, help="value of 0/0: 0, 1 or nan (default: 0)")
+    parser.add_argument("--priors", metavar="FILE", help="0/1 matrix of training labels")
+    parser.add_argument("--format", choices=["text", "json", "csv"], default="text", help="default: %(default)s")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    from tailwise.metrics import evaluate
+
+    evaluation = evaluate(
+        options.truth,
+        options.selection,
+        options.metric,
+        k=options.k,
+        labels=options.labels,
+        zero_division=options.zero_division,
+        priors=options.priors,
+    )
+    if options.format == "json":
+        json.dump(evaluation.to_dict(), sys.stdout, indent=2)
+        print()
+    elif options.format == "csv":
+        print("metric,value")
+        for name, value in evaluation.items():
+            print(f"{name},{value!r}")
+    else:
+        print(evaluation)
+        if options.priors is not None:
+            _print_bins(evaluation)
+    return 0
+
+
+def _print_bins(evaluation: Any) -> None:
+    from tailwise.report.tables import format_table
+
+    columns = {"macro_precision": "mP", "macro_recall": "mR", "macro_f1": "mF1", "coverage": "coverage"}
+    rows = {
+        f"{bin_.name}, {bin_.n_labels:,} labels": {key: getattr(bin_, key) for key in columns}
+        for bin_ in evaluation.by_frequency()
+    }
+    print("\nby training frequency, percent")
+    print(format_table(rows, columns, mark=""))

@@ -1,0 +1,70 @@
+"""Reads the command line, runs a command, and turns errors into exit codes.
+
+0    done
+2    bad input: the message on standard error says what and how to mend it; nothing is written
+130  interrupted
+141  whoever read the output has stopped reading
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from tailwise import __version__
+from tailwise.cli import demo, evaluate, select
+from tailwise.errors import TailwiseError
+
+__all__ = ["main"]
+
+DESCRIPTION = "Choose which k labels to predict, so that a whole batch scores best on the utility that matters."
+EXAMPLES = """\
+examples:
+  tailwise demo
+      see every strategy on a synthetic long-tailed data set
+  tailwise select probabilities.npz -u macro-f1 -k 5 -o chosen.npz
+      five labels per instance that maximise expected macro-F1
+  tailwise evaluate truth.npz chosen.npz
+      what they score on the true labels
+"""
+
+BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    options = _build_parser().parse_args(arguments)
+    try:
+        code = options.run(options)
+        sys.stdout.flush()
+        return code
+    except TailwiseError as error:
+        print(f"tailwise: error: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("tailwise: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The interpreter flushes standard output once more at exit; let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+
+
+def _build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tailwise",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"tailwise {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in (select, evaluate, demo):
+        command.add_parser(commands)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""``tailwise select``: from a file of probabilities to a file of chosen labels."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tailwise.selection import Selection
+
+__all__ = ["add_parser"]
+
+EXAMPLES = """\
+utilities:
+  precision, ps-precision, power-law, log, hamming, macro-precision, macro-recall, macro-f1, macro-fbeta(2),
+  macro-jaccard, macro-balanced-accuracy, macro-gmean, macro-hmean, macro-accuracy, macro-auc, coverage,
+  and mixtures of them as you would write them: 0.7*precision + 0.3*macro-f1
+
+examples:
+  tailwise select probabilities.npz -u macro-f1 -k 5 -o chosen.npz
+  tailwise select probabilities.npz -u "0.7*precision + 0.3*coverage" -k 3 -o chosen.npz
+      keep most of precision, and cover more labels
+  tailwise select probabilities.npz -u ps-precision -k 5 --priors train-labels.npz -o chosen.npz
+      weights from the frequencies of the training labels
+  tailwise select probabilities.npz -u macro-f1 -k none -o chosen.npz
+      no budget: each label takes the instances that are best for it
+
+The file of probabilities is a sparse matrix as scipy.sparse.save_npz writes it, one row per instance, one column per
+label. The output is a 0/1 matrix that scipy.sparse.load_npz reads; an array `labels` in the same file lists the
+chosen labels of each instance, best first.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "select",
+        help="choose k labels per instance",
+        description="Choose k labels for each instance so that the whole batch scores best on a utility.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("probabilities", metavar="PROBS", help="sparse matrix of label probabilities (.npz)")
+    parser.add_argument("-u", "--utility", required=True, help="what to maximise, for instance macro-f1")
+    parser.add_argument("-k", required=True, type=_budget, help="labels per instance, or none for no budget")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="where to write the selection (.npz)")
+    parser.add_argument("--priors", metavar="FILE", help="0/1 matrix of training labels, for ps-precision and others")
+    parser.add_argument(
+        "--condition-positives",
+        choices=["candidates", "priors"],
+        default="candidates",
+        help="expected positives per label: summed over the candidates, or the training priors times n",
+    )
+    parser.add_argument("--top", type=int, metavar="N", help="use only the N most probable labels of each instance")
+    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
+    parser.add_argument("--keep-partial", action="store_true", help="after Ctrl-C, write the best selection so far")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
+    _add_search_options(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_search_options(parser: argparse.ArgumentParser) -> None:
+    search = parser.add_argument_group("search")
+    search.add_argument("--method", default="auto", help="auto, instance, ascent or greedy (default: %(default)s)")
+    search.add_argument("--expectation", default="auto", help="auto, semi or exact (default: %(default)s)")
+    search.add_argument("--init", default="top", help="start of the ascent: top, random, greedy (default: %(default)s)")
+    search.add_argument(
+        "--tolerance", type=float, default=1e-7, help="stop below this gain a pass (default: %(default)s)"
+    )
+    search.add_argument("--max-passes", type=int, default=100, help="at most so many passes (default: %(default)s)")
+    search.add_argument(
+        "--batch", type=_batch, default="auto", help="instances that move at once (default: %(default)s)"
+    )
+    search.add_argument("--fill", default="least-loss", help="empty slots: least-loss or none (default: %(default)s)")
+    search.add_argument("--workers", type=int, help="threads (default: all cores)")
+    search.add_argument("--seed", type=int, default=0, help="seed of the visiting order (default: %(default)s)")
+
+
+def run(options: argparse.Namespace) -> int:
+    from tailwise.candidates import Candidates
+    from tailwise.cli.main import INTERRUPTED
+    from tailwise.datasets import check_writable_target, load, load_labels, save_selection
+    from tailwise.selection import select
+
+    check_writable_target(options.output, overwrite=options.overwrite)
+    selection = select(
+        Candidates.of(load(options.probabilities), top=options.top),
+        options.utility,
+        options.k,
+        priors=None if options.priors is None else load_labels(options.priors),
+        condition_positives="priors" if options.condition_positives == "priors" else None,
+        progress=sys.stderr.isatty() and not options.quiet,
+        **{name: getattr(options, name) for name in SEARCH_OPTIONS},
+    )
+    if selection.interrupted and not options.keep_partial:
+        print("tailwise: interrupted, nothing written (--keep-partial would keep the best so far)", file=sys.stderr)
+        return INTERRUPTED
+    save_selection(options.output, selection)
+    if not options.quiet:
+        print(_summary(selection, options))
+    return INTERRUPTED if selection.interrupted else 0
+
+
+SEARCH_OPTIONS = (
+    "method",
+    "expectation",
+    "init",
+    "tolerance",
+    "max_passes",
+    "batch",
+    "fill",
+    "workers",
+    "seed",
+)
+
+
+def _summary(selection: Selection, options: argparse.Namespace) -> str:
+    budget = "without budget" if options.k is None else f"at {options.k}"
+    state = "" if selection.converged else ", not converged"
+    passes = "1 pass" if selection.passes == 1 else f"{selection.passes} passes"
+    return (
+        f"expected {selection.utility} {budget}: {selection.expected:.6f} "
+        f"({selection.method}, {passes}{state}, {selection.seconds:.2f} s)\n"
+        f"{selection.n_instances:,} instances written to {options.output}"
+    )
+
+
+def _budget(text: str) -> int | None:
+    if text.lower() == "none":
+        return None
+    try:
+        return int(text)
+    except ValueError as error:
+        msg = f"k must be an integer, or none for no budget. Got {text!r}."
+        raise argparse.ArgumentTypeError(msg) from error
+
+
+def _batch(text: str) -> int | str:
+    if text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError as error:
+        msg = f"batch must be an integer, or auto. Got {text!r}."
+        raise argparse.ArgumentTypeError(msg) from error

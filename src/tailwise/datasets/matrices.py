@@ -1,0 +1,38 @@
+"""The one form of a matrix that is read from a file, written to one, or drawn: canonical CSR with small indices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from tailwise.candidates import canonical_csr
+from tailwise.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["build_csr", "tidy_csr"]
+
+
+def build_csr(values: NDArray, labels: NDArray, indptr: NDArray, shape: tuple[int, int]) -> sp.csr_array:
+    """A CSR array whose indices are 32 bits wide wherever they fit: scipy alone would keep what it is given."""
+    is_small = max(*shape, labels.size) <= np.iinfo(np.int32).max
+    index_type = np.int32 if is_small else np.int64
+    parts = values, labels.astype(index_type, copy=False), indptr.astype(index_type, copy=False)
+    return sp.csr_array(parts, shape=shape, copy=False)
+
+
+def tidy_csr(matrix: Any, name: str) -> sp.csr_array:
+    """A matrix of real numbers, in any sparse layout or dense, as canonical CSR; the input is not changed."""
+    if sp.issparse(matrix):
+        if matrix.dtype.kind not in "fiub":
+            msg = f"{name} must hold real numbers. Got dtype {matrix.dtype}. Convert it to float32 or float64."
+            raise InputError(msg)
+        if matrix.dtype == np.float16:  # scipy stores half precision but cannot compute with it
+            matrix = matrix.astype(np.float32)
+        if matrix.format == "bsr":  # COO keeps duplicates apart, so that they are found; other ways add them up
+            matrix = matrix.tocoo()
+    csr = canonical_csr(matrix, name)
+    return build_csr(csr.data, csr.indices, csr.indptr, csr.shape)

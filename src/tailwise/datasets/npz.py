@@ -1,0 +1,94 @@
+"""Sparse matrices as ``scipy.sparse.save_npz`` stores them, with the ranking of a selection as one more array."""
+
+from __future__ import annotations
+
+import zipfile
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import scipy.sparse as sp
+
+from tailwise.datasets.matrices import tidy_csr
+from tailwise.errors import FileError, InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["read_npz", "write_npz"]
+
+RANKING = "labels"  # scipy.sparse.load_npz takes no notice of an array of this name
+NPY_MAGIC = b"\x93NUMPY"
+
+
+def read_npz(file: BinaryIO) -> tuple[sp.csr_array, NDArray | None]:
+    """The matrix, checked and canonical, and the ranking where the file holds one."""
+    try:
+        matrix, ranking = _read_arrays(file)
+        return tidy_csr(matrix, f"the matrix in {file.name}"), ranking
+    except FileError:
+        raise
+    except InputError as error:
+        raise FileError(str(error)) from error
+    except MemoryError as error:
+        msg = f"{file.name} must fit in memory. It asks for more than there is: {error}."
+        raise FileError(msg) from error
+    except Exception as error:  # damaged bytes break zipfile, zlib, numpy and scipy in more ways than a list can name
+        msg = (
+            f"{file.name} must be a whole and valid .npz file. Reading it failed with {type(error).__name__}: {error}. "
+            "Copy it again, or write it again with scipy.sparse.save_npz."
+        )
+        raise FileError(msg) from error
+
+
+def write_npz(file: BinaryIO, matrix: sp.csr_array, ranking: NDArray | None) -> None:
+    """Write what ``scipy.sparse.load_npz`` reads; uncompressed, so that no version of zlib changes the bytes."""
+    arrays: dict[str, Any] = {"indices": matrix.indices, "indptr": matrix.indptr, "format": b"csr"}
+    arrays.update(shape=np.array(matrix.shape, dtype=np.int64), data=matrix.data, _is_array=True)
+    if ranking is not None:
+        arrays[RANKING] = ranking
+    np.savez(file, **arrays)
+
+
+def _read_arrays(file: BinaryIO) -> tuple[Any, NDArray | None]:
+    if file.read(len(NPY_MAGIC)) == NPY_MAGIC:
+        _refuse_dense(file, "a single array in the .npy format")
+    if not zipfile.is_zipfile(file):
+        msg = f"{file.name} must be an .npz file. It is none, or it was cut short. Write it with scipy.sparse.save_npz."
+        raise FileError(msg)
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as archive:
+        _check_directory(archive.zip)
+        if "format" not in archive.files:
+            _refuse_dense(file, f"the arrays {', '.join(archive.files) or '(none)'}")
+        ranking = archive[RANKING] if RANKING in archive.files else None
+    file.seek(0)
+    matrix = sp.load_npz(file)
+    _check_indices(matrix)
+    return matrix, ranking
+
+
+def _check_directory(archive: zipfile.ZipFile) -> None:
+    """Refuse a damaged list of contents, which could hide the ranking: nothing else would miss that array."""
+    for entry in archive.infolist():
+        archive.open(entry).close()  # compares the name in the list with the one beside the data
+        if entry.comment:  # numpy writes none: a wrong length has swallowed the entries that follow
+            msg = f"the entry {entry.filename} has a comment"
+            raise zipfile.BadZipFile(msg)
+
+
+def _check_indices(matrix: Any) -> None:
+    """Refuse index arrays that would lead compiled code outside its arrays; COO and DIA are checked when built."""
+    if not hasattr(matrix, "indptr"):
+        return
+    matrix.check_format(full_check=True)
+    if (np.diff(matrix.indptr) < 0).any():  # scipy leaves this out where the last pointer is 0
+        msg = "indptr must be a non-decreasing sequence"
+        raise ValueError(msg)
+
+
+def _refuse_dense(file: BinaryIO, came: str) -> None:
+    msg = (
+        f"{file.name} must hold a sparse matrix. Got {came}. "
+        "Save one with scipy.sparse.save_npz(path, scipy.sparse.csr_array(array))."
+    )
+    raise FileError(msg)

@@ -1,0 +1,102 @@
+"""The paper's approximation: psi of the expected counts, psi(E[t], q, E[p]) (paper, section 4.1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tailwise.kernels import objective as kernels
+from tailwise.kernels.rows import find_positions
+from tailwise.utilities.custom import Custom
+from tailwise.utilities.linear import LinearUtility
+from tailwise.utilities.macro import CONCAVE, CONVEX, UNKNOWN, Coverage, FormulaUtility
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.candidates import Candidates
+    from tailwise.chosen import Chosen
+    from tailwise.utilities.base import Batch, Utility
+
+__all__ = ["SemiEmpirical"]
+
+_CURVATURES = {CONVEX: kernels.CONVEX, CONCAVE: kernels.CONCAVE, UNKNOWN: kernels.UNKNOWN}
+
+
+class SemiEmpirical:
+    r"""The semi-empirical utility of a selection on one batch.
+
+    .. math:: \sum_j \psi_j\Bigl(\sum_{i \in S_j} \eta_{ij},\; |S_j|,\; p_j\Bigr)
+
+    exact for what is linear in the labels; coverage enters with its exact expectation,
+    :math:`1 - \prod_{i \in S_j} (1 - \eta_{ij})`.
+
+    Attributes
+    ----------
+    objective : tailwise.kernels.objective.Objective
+        The running totals that selection kernels read and write.
+    """
+
+    name = "semi"
+
+    def __init__(self, utility: Utility, candidates: Candidates, batch: Batch) -> None:
+        self.candidates = candidates
+        m = candidates.n_labels
+        linear, self._constant = _linear_part(utility, batch)
+        formulas = [(factor / m, term.formula) for factor, term in utility.terms if isinstance(term, FormulaUtility)]
+        totals = np.zeros((m, kernels.N_TOTALS))
+        totals[:, kernels.P] = batch.condition_positives
+        self.objective = kernels.Objective(
+            totals,
+            np.zeros((m, 2)),
+            linear,
+            np.array([formula.address() for _, formula in formulas], dtype=np.int64),
+            np.array([(c, f.parameter, _CURVATURES[f.curvature]) for c, f in formulas]).reshape(-1, 3),
+            float(sum(factor / m for factor, term in utility.terms if isinstance(term, Coverage))),
+            float(candidates.n_instances),
+        )
+        self._custom = [term for _, term in utility.terms if isinstance(term, Custom)]
+        for term in self._custom:
+            term.check(candidates.n_instances)
+
+    @property
+    def needs_one_thread(self) -> bool:
+        """Plain Python formulas cannot be called from several threads at once."""
+        return any(not term.compiled for term in self._custom)
+
+    def count(self, positions: NDArray) -> None:
+        """Set the totals, from scratch, to those of a selection given as positions within the rows."""
+        kernels.count_selected(self.candidates.rows, positions, self.objective)
+        kernels.refresh(self.objective)
+        self.raise_failure()
+
+    def count_labels(self, chosen: Chosen) -> None:
+        """The same for any selection, also of labels that are no candidates (probability 0)."""
+        positions = np.empty_like(chosen.labels)
+        find_positions(self.candidates.rows, chosen.labels, positions)
+        kernels.count_selected(self.candidates.rows, positions, self.objective)
+        others = chosen.labels[(positions < 0) & (chosen.labels >= 0)]
+        self.objective.totals[:, kernels.Q] += np.bincount(others, minlength=self.candidates.n_labels)
+        kernels.refresh(self.objective)
+        self.raise_failure()
+
+    def expected(self) -> float:
+        """The expected utility at the present totals."""
+        return float(self.objective.totals[:, kernels.VALUE].sum()) + self._constant
+
+    def raise_failure(self) -> None:
+        for term in self._custom:
+            term.raise_failure()
+
+
+def _linear_part(utility: Utility, batch: Batch) -> tuple[NDArray, float]:
+    """The factors of t and q of each label, and the part of the utility that no selection changes."""
+    linear, constant = np.zeros((batch.n_labels, 2)), 0.0
+    for factor, term in utility.terms:
+        if isinstance(term, LinearUtility):
+            coefficients = term.coefficients(batch)
+            linear[:, 0] += factor * coefficients.on_t
+            linear[:, 1] += factor * coefficients.on_q
+            constant += factor * float(coefficients.constant.sum())
+    return linear, constant

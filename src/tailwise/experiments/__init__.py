@@ -1,0 +1,6 @@
+"""The paper's tables and figures, as specifications that run."""
+
+from tailwise.experiments.strategies import STRATEGIES, Strategy, compare_strategies
+from tailwise.experiments.trade_off import Curve, trade_off
+
+__all__ = ["STRATEGIES", "Curve", "Strategy", "compare_strategies", "trade_off"]

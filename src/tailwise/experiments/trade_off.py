@@ -1,0 +1,158 @@
+"""How much of one utility the other costs: mixtures from the one to the other (paper, appendix on mixed utilities)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.candidates import Candidates
+from tailwise.errors import InputError, MissingExtraError
+from tailwise.expectations import SemiEmpirical
+from tailwise.metrics import evaluate
+from tailwise.selection import Selection, select
+from tailwise.utilities import Utility, as_utility
+from tailwise.utilities.base import Batch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["PAPER_ALPHAS", "Curve", "CurvePoint", "trade_off"]
+
+PAPER_ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.995, 0.999)
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """One mixture: its alpha, the value of either utility, and the selection."""
+
+    alpha: float
+    first: float
+    second: float
+    selection: Selection
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The trade-off between two utilities.
+
+    Attributes
+    ----------
+    first, second : str
+        Names of the two utilities; alpha is the share of the second.
+    points : tuple of CurvePoint
+        In order of alpha.
+    measured : {"expected", "realised"}
+        Whether the values are expectations, or those on true labels.
+    """
+
+    first: str
+    second: str
+    points: tuple[CurvePoint, ...]
+    measured: str
+
+    @property
+    def alphas(self) -> NDArray:
+        return np.array([point.alpha for point in self.points])
+
+    def best(self, max_drop: float) -> CurvePoint:
+        """The point with most of the second utility whose first is at most `max_drop` (a share) below its largest.
+
+        Examples
+        --------
+        >>> import numpy as np, tailwise as tw
+        >>> probabilities = np.random.default_rng(0).beta(0.2, 1, size=(200, 40))
+        >>> curve = tw.trade_off(probabilities, "precision", "macro-f1", k=2)
+        >>> point = curve.best(max_drop=0.05)
+        >>> point.first >= 0.95 * curve.points[0].first
+        True
+        """
+        if not 0 <= max_drop <= 1:
+            msg = f"max_drop must be a share between 0 and 1. Got {max_drop}. Use 0.05 for five percent."
+            raise InputError(msg)
+        floor = (1 - max_drop) * max(point.first for point in self.points)
+        return max((point for point in self.points if point.first >= floor), key=lambda point: point.second)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the curve with matplotlib, and return the axes."""
+        if axes is None:
+            try:
+                from matplotlib import pyplot
+            except ImportError as error:
+                msg = "plot needs matplotlib, which is not installed. Run: pip install 'tailwise[plot]'"
+                raise MissingExtraError(msg) from error
+            axes = pyplot.figure(layout="constrained").add_subplot()
+        values = np.array([(point.first, point.second) for point in self.points])
+        axes.plot(*values.T, marker="o", markersize=4, label=f"{self.first} + {self.second}, mixed")
+        axes.set_xlabel(f"{self.first} ({self.measured})")
+        axes.set_ylabel(f"{self.second} ({self.measured})")
+        return axes
+
+
+def trade_off(
+    probabilities: Any,
+    first: Utility | str,
+    second: Utility | str,
+    k: Any,
+    *,
+    alphas: Sequence[float] | None = None,
+    truth: Any = None,
+    priors: Any = None,
+    **options: Any,
+) -> Curve:
+    r"""Maximise :math:`(1 - \alpha) U_1 + \alpha U_2` for alphas from 0 to 1.
+
+    Parameters
+    ----------
+    probabilities : array_like
+        As for :func:`select`.
+    first, second : Utility or str
+        The utilities to trade, for instance ``"precision"`` against ``"macro-f1"``.
+    k : int or array_like of int
+        Labels per instance.
+    alphas : sequence of float, optional
+        Shares of the second utility. Default: 0, those of the paper, 1.
+    truth : 0/1 matrix of shape (n, m), optional
+        True labels; the curve then shows realised values, else expected ones.
+    priors : LabelPriors or 0/1 matrix, optional
+        For utilities that need them.
+    **options
+        Passed on to :func:`select`.
+
+    Returns
+    -------
+    Curve
+    """
+    candidates = Candidates.of(probabilities)
+    first, second = as_utility(first, priors), as_utility(second, priors)
+    points = []
+    for alpha in _check_alphas(alphas):
+        utility = (1 - alpha) * first + alpha * second
+        selection = select(candidates, utility, k, priors=priors, **options)
+        first_value, second_value = (_measure(part, candidates, selection, k, truth) for part in (first, second))
+        points.append(CurvePoint(alpha, first_value, second_value, selection))
+    return Curve(str(first), str(second), tuple(points), "expected" if truth is None else "realised")
+
+
+def _check_alphas(alphas: Sequence[float] | None) -> list[float]:
+    values = sorted({0.0, *PAPER_ALPHAS, 1.0} if alphas is None else {float(alpha) for alpha in alphas})
+    if not values or values[0] < 0 or values[-1] > 1:
+        msg = f"alphas must be shares between 0 and 1, at least one. Got {alphas}."
+        raise InputError(msg)
+    return values
+
+
+def _measure(utility: Utility, candidates: Candidates, selection: Selection, k: Any, truth: Any) -> float:
+    n_instances, n_labels = candidates.shape
+    mean_budget = float(np.mean(k))
+    if truth is None:
+        n_slots = round(mean_budget * n_instances)
+        batch = Batch(n_instances, n_labels, n_slots, candidates.condition_positives())
+        expectation = SemiEmpirical(utility, candidates, batch)
+        expectation.count_labels(selection)
+        return expectation.expected()
+    table = evaluate(truth, selection, ["precision"]).per_label()
+    counts = (table[name] for name in ("true_positives", "predicted_positives", "condition_positives"))
+    return float(utility.psi(*counts, n_instances=n_instances, k=mean_budget).sum())

@@ -1,0 +1,182 @@
+"""Block coordinate ascent over instances, in batches (paper, Algorithm 1; the sparse one of the appendix).
+
+The instances of a batch propose their best labels in parallel, all against the same totals. Then the proposals are
+looked at one by one, in order: a row moves only if the utility, with all that moved before it, really rises. So the
+utility never falls, whatever the batch size; a batch of one is the paper's algorithm.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tailwise.kernels.compiling import kernel, part, step
+from tailwise.kernels.objective import VALUE, add_instance, gain_of, own_gain_of, refresh_line, value_with
+from tailwise.kernels.ranking import holds, insert
+
+
+class Swaps(NamedTuple):
+    """What the rows of a batch propose. Labels and probabilities are copied here, close together in memory."""
+
+    positions: np.ndarray  # int32 (batch, k): the whole new row
+    counts: np.ndarray  # int32 (batch, 2): labels to leave, labels to take
+    labels: np.ndarray  # int32 (batch, 2, k)
+    values: np.ndarray  # float64 (batch, 2, k)
+
+
+class Touched(NamedTuple):
+    """The labels whose totals a batch changed, each once."""
+
+    labels: np.ndarray  # int32 (at most m,)
+    is_listed: np.ndarray  # bool (m,)
+    size: np.ndarray  # int64 (1,)
+
+
+LEAVE, TAKE = 0, 1
+
+
+@part
+def find_best_labels(rows, objective, chosen, i, budget, gains, positions, r):
+    """The labels of largest gain for instance i, its own share of the totals left out."""
+    # Arrays are taken out of their tuples before the loops: in a loop, each look into a tuple counts a reference.
+    labels, values, lines = rows.labels, rows.values, objective.lines
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    size = 0
+    while size < budget and chosen[i, size] >= 0:
+        x = start + chosen[i, size]
+        own_gain = own_gain_of(objective, labels[x], np.float64(values[x]))
+        insert(gains, positions, r, size, budget, own_gain, chosen[i, size])
+        size += 1
+    n_own = size
+    bar = gains[budget - 1] if size == budget else -np.inf
+    for x in range(start, stop):
+        j = np.uint32(labels[x])  # unsigned: no branch for negative indices in the hot loop
+        if lines[j, 0] * values[x] + lines[j, 1] >= bar and not holds(chosen, i, n_own, x - start):
+            gain = gain_of(objective, j, np.float64(values[x]))
+            if gain >= bar:
+                insert(gains, positions, r, size, budget, gain, np.int32(x - start))
+                size = min(size + 1, budget)
+                bar = gains[budget - 1] if size == budget else -np.inf
+
+
+@part
+def note_swap(rows, i, swaps, r, side, position):
+    x = rows.indptr[i] + position
+    c = swaps.counts[r, side]
+    swaps.labels[r, side, c] = rows.labels[x]
+    swaps.values[r, side, c] = rows.values[x]
+    swaps.counts[r, side] = c + 1
+
+
+@part
+def propose(rows, objective, chosen, budget, i, gains, swaps, r):
+    """Write into row r of swaps what instance i should leave and take."""
+    swaps.counts[r, LEAVE] = 0
+    swaps.counts[r, TAKE] = 0
+    has_choice = budget < rows.indptr[i + 1] - rows.indptr[i] or chosen[i, budget - 1] < 0
+    if budget > 0 and has_choice:
+        find_best_labels(rows, objective, chosen, i, budget, gains, swaps.positions, r)
+        for c in range(budget):
+            if chosen[i, c] >= 0 and not holds(swaps.positions, r, budget, chosen[i, c]):
+                note_swap(rows, i, swaps, r, LEAVE, chosen[i, c])
+            if not holds(chosen, i, budget, swaps.positions[r, c]):
+                note_swap(rows, i, swaps, r, TAKE, swaps.positions[r, c])
+
+
+@step
+def propose_rows(rows, objective, chosen, budgets, instances, gains, swaps, first, last):
+    for r in range(first, last):
+        propose(rows, objective, chosen, budgets[instances[r]], instances[r], gains, swaps, r)
+
+
+@part
+def change_of(objective, swaps, r):
+    """What the utility gains, now, by the swaps of row r."""
+    change = 0.0
+    for side in range(2):
+        count = 1.0 if side == TAKE else -1.0
+        for c in range(swaps.counts[r, side]):
+            j = swaps.labels[r, side, c]
+            change += value_with(objective, j, swaps.values[r, side, c], count) - objective.totals[j, VALUE]
+    return change
+
+
+@part
+def apply_swaps(objective, swaps, r, touched):
+    for side in range(2):
+        count = 1.0 if side == TAKE else -1.0
+        for c in range(swaps.counts[r, side]):
+            j = swaps.labels[r, side, c]
+            add_instance(objective, j, swaps.values[r, side, c], count)
+            if not touched.is_listed[j]:
+                touched.is_listed[j] = True
+                touched.labels[touched.size[0]] = j
+                touched.size[0] += 1
+
+
+@step
+def settle_rows(objective, chosen, budgets, instances, swaps, touched):
+    n_moved = 0
+    for r in range(instances.size):
+        i = instances[r]
+        n_leave, n_take = swaps.counts[r, LEAVE], swaps.counts[r, TAKE]
+        # A row with empty slots takes its labels even at a loss: the budget asks for exactly k.
+        if n_take > n_leave or (n_take > 0 and change_of(objective, swaps, r) > 0.0):
+            apply_swaps(objective, swaps, r, touched)
+            for c in range(budgets[i]):
+                chosen[i, c] = swaps.positions[r, c]
+            n_moved += 1
+    for u in range(touched.size[0]):
+        j = touched.labels[u]
+        refresh_line(objective, j)
+        touched.is_listed[j] = False
+    touched.size[0] = 0
+    return n_moved
+
+
+def make_buffers(n_labels, batch, k):
+    """Room for the proposals of a batch and the labels they touch."""
+    swaps = Swaps(
+        np.empty((batch, k), np.int32),
+        np.zeros((batch, 2), np.int32),
+        np.empty((batch, 2, k), np.int32),
+        np.empty((batch, 2, k)),
+    )
+    touched = Touched(
+        np.empty(min(n_labels, 2 * batch * k), np.int32), np.zeros(n_labels, np.bool_), np.zeros(1, np.int64)
+    )
+    return swaps, touched
+
+
+@kernel
+def propose_part(rows, objective, chosen, budgets, instances, swaps, first, last):
+    """The instances of a batch, from first to last, propose their best labels.
+
+    Shapes: chosen (n, k), positions within the row; budgets (n,), at most the row's size; instances (batch,).
+    Writes: swaps, rows first to last. Assumes: totals and lines of the objective agree with chosen.
+    """
+    propose_rows(rows, objective, chosen, budgets, instances, np.empty(chosen.shape[1]), swaps, first, last)
+
+
+@kernel
+def settle(objective, chosen, budgets, instances, swaps, touched):
+    """Move the instances of a batch, one by one, where that raises the utility; returns how many moved.
+
+    Writes: chosen, objective.totals, objective.lines, touched. Assumes: propose_part has filled swaps.
+    """
+    return settle_rows(objective, chosen, budgets, instances, swaps, touched)
+
+
+@kernel
+def ascend(rows, objective, chosen, budgets, order, swaps, touched):
+    """Visit the instances of `order` in batches, on one thread; returns how many of them moved.
+
+    Shapes: as for propose_part; order (any,), instances. Writes: as propose_part and settle.
+    """
+    batch = swaps.counts.shape[0]
+    gains = np.empty(chosen.shape[1])
+    n_moved = 0
+    for start in range(0, order.size, batch):
+        instances = order[start : start + batch]
+        propose_rows(rows, objective, chosen, budgets, instances, gains, swaps, 0, instances.size)
+        n_moved += settle_rows(objective, chosen, budgets, instances, swaps, touched)
+    return n_moved

@@ -1,0 +1,36 @@
+"""How kernels are compiled: cached on disk, without the interpreter lock, division by zero as in numpy."""
+
+import hashlib
+from pathlib import Path
+
+from numba import njit
+
+__all__ = ["kernel", "part", "step"]
+
+_OPTIONS = {"nogil": True, "error_model": "numpy"}
+
+
+def _hash_sources():
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+_SOURCES = _hash_sources()
+
+# Parts and steps are compiled into the kernels that call them, so they need no cache of their own. A part is inlined
+# before type inference. A step is a call that does not count references to arrays, which its caller holds anyway: with
+# NamedTuples of arrays, counting took two thirds of a pass. So a step must not allocate.
+part = njit(inline="always", **_OPTIONS)
+step = njit(_nrt=False, **_OPTIONS)
+
+
+def kernel(function):
+    """Compile on first call, and keep the machine code on disk until any source file of the kernels changes.
+
+    Numba itself looks only at the file of the kernel, and would run old code after a change of the parts it calls.
+    """
+    dispatcher = njit(cache=True, **_OPTIONS)(function)
+    dispatcher._cache._cache_file._source_stamp = _SOURCES
+    return dispatcher

@@ -1,0 +1,154 @@
+"""A utility on one batch as kernels see it: totals per label, the value they give, and the gain of one more instance.
+
+The utility of label j is a_j t + b_j q + sum_f c_f psi_f(t, q, p_j) + c (1 - prod over S_j of (1 - eta_i)).
+Adding an instance with probability e changes it by the *gain*. For every label a *line* is kept with
+
+    gain(e) <= slope * e + offset        for all e in [0, 1],
+
+so that a scan over candidates reads two numbers a label and evaluates the utility only where the line passes the bar.
+For a utility that is affine in t at fixed q (precision, F-beta, recall, every instance-wise one, coverage) the line is
+the gain itself; for a convex one (Jaccard) it is the chord above it, for a concave one (G-mean) a secant extended.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tailwise.kernels.compiling import kernel, part
+from tailwise.kernels.formulas import call_formula
+
+# Columns of Objective.totals.
+T, Q, LOG_FAILURE, P, VALUE = range(5)
+N_TOTALS = 5
+
+# Columns of Objective.factors, and how a formula bends in t at fixed q and p.
+COEFFICIENT, PARAMETER, CURVATURE = range(3)
+CONVEX, CONCAVE, UNKNOWN = 0.0, 1.0, 2.0
+
+# A certain hit (eta = 1) would make the log of the failure probability infinite for ever; 2^-53 less does not.
+LARGEST_BELOW_ONE = 1.0 - 2.0**-53
+
+# The line lies above the gain by more than rounding can take from it, so that ties are decided by the gains themselves.
+SLACK = 1e-13
+
+
+class Objective(NamedTuple):
+    totals: np.ndarray  # float64 (m, N_TOTALS): t, q, log of prod (1 - eta), p, value
+    lines: np.ndarray  # float64 (m, 2): slope, offset
+    linear: np.ndarray  # float64 (m, 2): a, b
+    formulas: np.ndarray  # int64 (F,): addresses
+    factors: np.ndarray  # float64 (F, 3): coefficient, parameter, curvature
+    coverage: float
+    n_instances: float
+
+
+@part
+def log_failure(e):
+    return np.log1p(-min(e, LARGEST_BELOW_ONE))
+
+
+@part
+def formula_at(objective, f, t, q, p):
+    return call_formula(objective.formulas[f], t, q, p, objective.n_instances, objective.factors[f, PARAMETER])
+
+
+@part
+def value_with(objective, j, e, count):
+    """The utility of label j with one instance of probability e more (count 1), one less (-1), or as it is (0)."""
+    totals = objective.totals
+    t = max(0.0, totals[j, T] + count * e)
+    q = totals[j, Q] + count
+    value = objective.linear[j, 0] * t + objective.linear[j, 1] * q
+    for f in range(objective.formulas.size):
+        value += objective.factors[f, COEFFICIENT] * formula_at(objective, f, t, q, totals[j, P])
+    if objective.coverage > 0.0:
+        failure = totals[j, LOG_FAILURE]
+        if count != 0.0:
+            failure += count * log_failure(e)
+        value += objective.coverage * (1.0 - np.exp(min(0.0, failure)))
+    return value
+
+
+@part
+def gain_of(objective, j, e):
+    """What label j gains with one more instance of probability e."""
+    return value_with(objective, j, e, 1.0) - objective.totals[j, VALUE]
+
+
+@part
+def own_gain_of(objective, j, e):
+    """What label j would lose without one of its instances, of probability e."""
+    return objective.totals[j, VALUE] - value_with(objective, j, e, -1.0)
+
+
+@part
+def add_instance(objective, j, e, count):
+    """Add an instance of probability e to label j (count 1) or take it out (-1); the line is left to refresh_line."""
+    totals = objective.totals
+    totals[j, VALUE] = value_with(objective, j, e, count)
+    totals[j, T] = max(0.0, totals[j, T] + count * e)
+    totals[j, Q] += count
+    if objective.coverage > 0.0:
+        totals[j, LOG_FAILURE] = min(0.0, totals[j, LOG_FAILURE] + count * log_failure(e))
+
+
+@part
+def bound_formula(objective, f, t, q, p):
+    """Slope and offset of a line above psi_f(t + e, q, p) for all e in [0, 1]."""
+    at_t = formula_at(objective, f, t, q, p)
+    curvature = objective.factors[f, CURVATURE]
+    if curvature == CONVEX:
+        return formula_at(objective, f, t + 1.0, q, p) - at_t, at_t
+    # The concave ones are so while there is room for a true negative.
+    if curvature == UNKNOWN or q + p > objective.n_instances:
+        return 0.0, np.inf
+    if t > 0.0:
+        return (at_t - formula_at(objective, f, 0.5 * t, q, p)) / (0.5 * t), at_t
+    return 0.0, formula_at(objective, f, 1.0, q, p)
+
+
+@part
+def refresh_line(objective, j):
+    """Bring the line of label j up to date with its totals."""
+    totals = objective.totals
+    t, q, p = totals[j, T], totals[j, Q], totals[j, P]
+    # What the linear part gains is its two factors, whatever t and q.
+    slope, offset = objective.linear[j, 0], objective.linear[j, 1]
+    for f in range(objective.formulas.size):
+        formula_slope, formula_offset = bound_formula(objective, f, t, q + 1.0, p)
+        coefficient = objective.factors[f, COEFFICIENT]
+        slope += coefficient * formula_slope
+        offset += coefficient * (formula_offset - formula_at(objective, f, t, q, p))
+    if objective.coverage > 0.0:
+        slope += objective.coverage * np.exp(totals[j, LOG_FAILURE])
+    objective.lines[j, 0] = slope
+    objective.lines[j, 1] = offset + SLACK * (abs(slope) + abs(offset) + abs(totals[j, VALUE]))
+
+
+@kernel
+def refresh(objective):
+    """Bring values and lines of all labels up to date with t, q, p and the failure probabilities."""
+    for j in range(objective.totals.shape[0]):
+        objective.totals[j, VALUE] = value_with(objective, j, 0.0, 0.0)
+        refresh_line(objective, j)
+
+
+@kernel
+def count_selected(rows, chosen, objective):
+    """Set t, q and the failure probabilities from scratch.
+
+    Shapes: chosen (n, k), positions within the row, -1 for none. Writes: objective.totals.
+    """
+    totals = objective.totals
+    totals[:, T] = 0.0
+    totals[:, Q] = 0.0
+    totals[:, LOG_FAILURE] = 0.0
+    for i in range(chosen.shape[0]):
+        for c in range(chosen.shape[1]):
+            if chosen[i, c] >= 0:
+                x = rows.indptr[i] + chosen[i, c]
+                j = rows.labels[x]
+                totals[j, T] += rows.values[x]
+                totals[j, Q] += 1.0
+                if objective.coverage > 0.0:
+                    totals[j, LOG_FAILURE] += log_failure(np.float64(rows.values[x]))

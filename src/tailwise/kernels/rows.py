@@ -1,0 +1,76 @@
+"""The candidates as kernels see them, and the checks and sums that read every entry once."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tailwise.kernels.compiling import kernel
+
+
+class Rows(NamedTuple):
+    """CSR rows of (label, probability), labels ascending within a row."""
+
+    indptr: np.ndarray  # int64 (n + 1,)
+    labels: np.ndarray  # int32 (nnz,)
+    values: np.ndarray  # float32 or float64 (nnz,)
+
+
+@kernel
+def find_non_probability(values):
+    """Position of the first value outside [0, 1] (NaN included), or -1."""
+    n_bad = 0
+    for x in range(values.size):  # counts them all: without an early exit the loop is vectorised
+        n_bad += not (values[x] >= 0.0 and values[x] <= 1.0)
+    if n_bad == 0:
+        return -1
+    x = 0
+    while values[x] >= 0.0 and values[x] <= 1.0:
+        x += 1
+    return x
+
+
+@kernel
+def find_disorder(indptr, labels):
+    """Position of the first label not above its left neighbour in the same row, or -1."""
+    for i in range(indptr.size - 1):
+        n_bad = 0
+        for x in range(indptr[i] + 1, indptr[i + 1]):
+            n_bad += labels[x] <= labels[x - 1]
+        if n_bad > 0:
+            x = indptr[i] + 1
+            while labels[x] > labels[x - 1]:
+                x += 1
+            return x
+    return -1
+
+
+@kernel
+def sum_by_label(labels, values, sums):
+    """Add each value to the sum of its label, in order, without a temporary.
+
+    Shapes: labels, values (nnz,); sums (m,). Writes: sums. Assumes: every label below m.
+    """
+    for x in range(labels.size):
+        sums[labels[x]] += values[x]
+
+
+@kernel
+def find_positions(rows, labels, positions):
+    """Where each label of a selection stands in its row of candidates.
+
+    Shapes: labels, positions (n, k). Writes: positions, -1 for an empty slot or a label that is no candidate.
+    """
+    for i in range(labels.shape[0]):
+        row = rows.labels[rows.indptr[i] : rows.indptr[i + 1]]
+        for c in range(labels.shape[1]):
+            x = np.searchsorted(row, labels[i, c])
+            positions[i, c] = x if x < row.size and row[x] == labels[i, c] else -1
+
+
+@kernel
+def labels_at(rows, positions, labels):
+    """The inverse: labels from positions within the row; -1 stays -1."""
+    for i in range(positions.shape[0]):
+        for c in range(positions.shape[1]):
+            x = positions[i, c]
+            labels[i, c] = rows.labels[rows.indptr[i] + x] if x >= 0 else -1

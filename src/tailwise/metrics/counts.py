@@ -1,0 +1,96 @@
+"""From labels to counts: what the formulas are computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.kernels.confusion import InstanceTotals, LabelTotals, count_confusion
+from tailwise.metrics.formulas import average, ratio_for
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+    from numpy.typing import NDArray
+
+__all__ = ["InstanceCounts", "LabelCounts", "count"]
+
+
+@dataclass(frozen=True)
+class LabelCounts:
+    """The confusion matrices of some labels: t, q, p among n instances, and what 0/0 is."""
+
+    label: NDArray
+    true_positives: NDArray
+    predicted_positives: NDArray
+    condition_positives: NDArray
+    n_instances: int
+    zero_division: float
+
+    def values(self, formula: Callable[..., Any]) -> NDArray:
+        """The metric of each label."""
+        counts = (self.true_positives, self.predicted_positives, self.condition_positives, self.n_instances)
+        return formula(*counts, ratio_for(self.zero_division))
+
+    def average(self, formula: Callable[..., Any]) -> float:
+        """The metric averaged over these labels."""
+        return average(self.values(formula), self.zero_division)
+
+    def where(self, mask: NDArray) -> LabelCounts:
+        """Only the labels of a mask."""
+        names = ("label", "true_positives", "predicted_positives", "condition_positives")
+        return replace(self, **{name: getattr(self, name)[mask] for name in names})
+
+
+@dataclass(frozen=True)
+class InstanceCounts:
+    """What was chosen and what was true for each instance; the sums are explained at ``InstanceTotals``."""
+
+    slots: NDArray
+    chosen: NDArray
+    true: NDArray
+    ideal_gain: NDArray
+    hits: NDArray
+    gain: NDArray
+    weighted_hits: NDArray
+    weighted_gain: NDArray
+    best_weighted_hits: NDArray
+    best_weighted_gain: NDArray
+
+
+def count(
+    truth: sp.csr_array, chosen: NDArray, k: int | None, weights: NDArray, zero_division: float
+) -> tuple[LabelCounts, InstanceCounts]:
+    """Count everything in one pass.
+
+    Parameters
+    ----------
+    truth : csr_array of shape (n, m)
+        Canonical, no stored zeros.
+    chosen : ndarray of int32, shape (n, width)
+        Labels, best first, -1 as padding at the end of a row.
+    k : int or None
+        Slots of every instance; None for as many as each instance has labels.
+    weights : ndarray of shape (m,)
+        Weight of each label in the weighted sums.
+    zero_division : float
+        What 0/0 is.
+    """
+    n, m = truth.shape
+    chosen = chosen.view()
+    chosen.flags.writeable = False  # always, for a kernel is compiled once more for arrays that can be written to
+    n_chosen = (chosen >= 0).sum(axis=1)
+    n_true = np.diff(truth.indptr).astype(np.int64)
+    slots = n_chosen if k is None else np.full(n, k, dtype=np.int64)
+    discounts = 1 / np.log2(np.arange(chosen.shape[1]) + 2)
+    by_label = LabelTotals(*(np.zeros(m, dtype=np.int64) for _ in LabelTotals._fields))
+    by_instance = InstanceTotals(np.zeros(n, dtype=np.int64), *(np.zeros(n) for _ in InstanceTotals._fields[1:]))
+    indptr, labels = truth.indptr.astype(np.int64), truth.indices.astype(np.int32)
+    count_confusion(indptr, labels, chosen, slots, weights, discounts, by_label, by_instance)
+    ideal_gain = np.concatenate([[0.0], np.cumsum(discounts)])[np.minimum(slots, n_true)]
+    return (
+        LabelCounts(np.arange(m), *by_label, n, zero_division),
+        InstanceCounts(slots, n_chosen, n_true, ideal_gain, *by_instance),
+    )

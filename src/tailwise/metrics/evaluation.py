@@ -1,0 +1,116 @@
+"""What an evaluation returns: the values by name, and the labels behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tailwise.errors import InputError, MissingExtraError
+from tailwise.metrics.formulas import LABEL_METRICS
+from tailwise.metrics.frequency import FrequencyBin, average_by_frequency
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.metrics.counts import LabelCounts
+
+__all__ = ["Evaluation"]
+
+
+class Evaluation(Mapping[str, float]):
+    """Metrics of a selection, by name; made by :func:`evaluate`.
+
+    Parameters
+    ----------
+    values : mapping of str to float
+        Value of each metric.
+    counts : LabelCounts
+        Confusion matrices of the labels that macro metrics are averaged over.
+    title : str
+        First line of the printed table.
+    training_counts, edges : ndarray, optional
+        Training instances of each of the m labels, and the edges between bins of them.
+
+    Examples
+    --------
+    >>> import numpy as np, tailwise as tw
+    >>> truth = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1]])
+    >>> evaluation = tw.evaluate(truth, np.array([[0, 1], [0, 1], [0, 2]]), ["precision", "macro-f1"])
+    >>> evaluation
+    Evaluation of 3 instances and 3 labels
+      precision  0.6667
+      macro-f1   0.8222
+    >>> round(evaluation["macro-f1"], 4)
+    0.8222
+    >>> evaluation.per_label()["true_positives"]
+    array([2, 1, 1])
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, float],
+        counts: LabelCounts,
+        title: str,
+        training_counts: NDArray | None = None,
+        edges: NDArray | None = None,
+    ) -> None:
+        self._values = dict(values)
+        self._counts = counts
+        self._title = title
+        self._training_counts = training_counts
+        self._edges = edges
+
+    def __getitem__(self, name: str) -> float:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def to_dict(self) -> dict[str, float]:
+        """The values by name, as a new dict."""
+        return dict(self._values)
+
+    def per_label(self) -> dict[str, NDArray]:
+        """Counts, precision, recall and F1 of each label that macro metrics are averaged over.
+
+        Returns
+        -------
+        dict of str to ndarray
+            ``label``, ``true_positives``, ``predicted_positives``, ``condition_positives``, ``precision``, ``recall``,
+            ``f1``; one entry per label in each, 0/0 as ``zero_division`` says.
+        """
+        counts = self._counts
+        names = ("label", "true_positives", "predicted_positives", "condition_positives")
+        table = {name: getattr(counts, name).copy() for name in names}
+        ratios = {name: counts.values(LABEL_METRICS[f"macro-{name}"]) for name in ("precision", "recall", "f1")}
+        return table | ratios
+
+    def by_frequency(self) -> list[FrequencyBin]:
+        """Macro metrics of rare and frequent labels apart, by training count.
+
+        Returns
+        -------
+        list of FrequencyBin
+            ``name``, ``n_labels``, ``macro_precision``, ``macro_recall``, ``macro_f1``, ``coverage`` of each bin, the
+            rarest labels first. A bin without labels has averages of 0/0, that is ``zero_division``.
+        """
+        if self._training_counts is None or self._edges is None:
+            msg = "by_frequency needs label priors. Got priors=None. Use evaluate(..., priors=training_labels)."
+            raise InputError(msg)
+        return average_by_frequency(self._counts, self._training_counts, self._edges)
+
+    def to_frame(self) -> Any:
+        """The values as a pandas DataFrame: one row per metric (the index), one column ``value``."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            msg = "to_frame needs pandas, which is not installed. Run: pip install pandas"
+            raise MissingExtraError(msg) from error
+        return pd.DataFrame({"value": list(self.values())}, index=pd.Index(list(self), name="metric"))
+
+    def __repr__(self) -> str:
+        width = max(map(len, self._values), default=0)
+        return "\n".join([self._title, *(f"  {name:<{width}}  {value:.4f}" for name, value in self.items())])

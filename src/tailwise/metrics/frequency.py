@@ -1,0 +1,58 @@
+"""Macro metrics by how often a label was seen in training: tail, torso, head."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tailwise.errors import InputError
+from tailwise.metrics.formulas import LABEL_METRICS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.metrics.counts import LabelCounts
+
+__all__ = ["DEFAULT_EDGES", "FrequencyBin", "average_by_frequency", "check_edges"]
+
+DEFAULT_EDGES = (10.0, 100.0)
+
+
+class FrequencyBin(NamedTuple):
+    """The labels of one range of training counts, and their averages."""
+
+    name: str
+    n_labels: int
+    macro_precision: float
+    macro_recall: float
+    macro_f1: float
+    coverage: float
+
+
+def check_edges(bins: Any) -> NDArray:
+    """The edges between bins as an ascending array."""
+    try:
+        edges = np.asarray(bins, dtype=np.float64)
+    except (TypeError, ValueError):
+        edges = np.array(np.nan)
+    if edges.ndim != 1 or edges.size == 0 or not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
+        msg = f"bins must be one or more ascending training counts. Got {bins!r}. Use bins=(10, 100), for instance."
+        raise InputError(msg)
+    return edges
+
+
+def average_by_frequency(counts: LabelCounts, training_counts: NDArray, edges: NDArray) -> list[FrequencyBin]:
+    """One row per bin, the rarest labels first; a label whose count equals an edge lies below that edge."""
+    bins = np.searchsorted(edges, training_counts[counts.label], side="left")
+    return [_average_bin(counts.where(bins == b), name) for b, name in enumerate(_name_bins(edges))]
+
+
+def _name_bins(edges: NDArray) -> list[str]:
+    words = ["tail"] + ["torso"] * (edges.size - 1)
+    return [f"{word} (<= {edge:g})" for word, edge in zip(words, edges, strict=True)] + [f"head (> {edges[-1]:g})"]
+
+
+def _average_bin(counts: LabelCounts, name: str) -> FrequencyBin:
+    metrics = ("macro-precision", "macro-recall", "macro-f1", "coverage")
+    return FrequencyBin(name, counts.label.size, *(counts.average(LABEL_METRICS[metric]) for metric in metrics))

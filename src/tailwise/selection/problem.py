@@ -1,0 +1,74 @@
+"""One selection problem: what every method works on, and what it gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.candidates import Candidates, is_integer
+from tailwise.errors import InputError
+from tailwise.utilities.base import Utility
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.engines import Threads
+    from tailwise.expectations import SemiEmpirical
+
+__all__ = ["Outcome", "Problem", "Settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options of iterative methods, checked."""
+
+    init: Any = "top"
+    tolerance: float = 1e-7
+    max_passes: int = 100
+    batch: int | str = "auto"
+    seed: int = 0
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.tolerance, (int, float, np.number)) and 0 <= self.tolerance < np.inf):
+            msg = f"tolerance must be a finite number of at least 0. Got {self.tolerance!r}."
+            raise InputError(msg)
+        if not is_integer(self.max_passes) or self.max_passes < 1:
+            msg = f"max_passes must be an integer of at least 1. Got {self.max_passes!r}."
+            raise InputError(msg)
+        if self.batch != "auto" and (not is_integer(self.batch) or int(self.batch) < 1):
+            msg = f"batch must be an integer of at least 1, or 'auto'. Got {self.batch!r}. The paper's algorithm is 1."
+            raise InputError(msg)
+        if not is_integer(self.seed) or self.seed < 0:
+            msg = f"seed must be an integer of at least 0. Got {self.seed!r}."
+            raise InputError(msg)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Candidates, utility and budgets, ready for a method."""
+
+    candidates: Candidates
+    utility: Utility
+    expectation: SemiEmpirical
+    budgets: NDArray  # (n,), as asked for
+    settings: Settings
+    threads: Threads
+
+    @property
+    def room(self) -> NDArray:
+        """How many candidates each instance can take: its budget, or all it has."""
+        return np.minimum(self.budgets, self.candidates.sizes)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The selected candidates as positions within the rows, (n, k), -1 for none; and how it went."""
+
+    positions: NDArray
+    history: tuple[float, ...] = field(default=())
+    passes: int = 1
+    converged: bool = True
+    interrupted: bool = False

@@ -1,0 +1,161 @@
+"""Instance-wise utilities: precision and its weighted kin, Hamming, any weights (paper, section 3.1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.errors import UtilityError
+from tailwise.utilities.linear import InstanceWise
+from tailwise.utilities.priors import LabelPriors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.utilities.base import Batch
+
+__all__ = ["Hamming", "LogPrecision", "PowerLawPrecision", "Precision", "PropensityScoredPrecision", "WeightedInstance"]
+
+
+class WeightedInstance(InstanceWise):
+    r"""A weight for each outcome: :math:`\frac1n \sum_j w_{00}^j tn_j + w_{01}^j fp_j + w_{10}^j fn_j + w_{11}^j tp_j`.
+
+    Parameters
+    ----------
+    w00, w01, w10, w11 : float or array_like of shape (m,)
+        Weight of a true negative, false positive, false negative, true positive; per label where arrays.
+
+    Examples
+    --------
+    >>> import tailwise as tw
+    >>> tw.utilities.WeightedInstance(w11=1.0, w01=-0.2)
+    WeightedInstance(w00=0, w01=-0.2, w10=0, w11=1)
+    """
+
+    name = "weighted-instance"
+
+    def __init__(self, w00: Any = 0.0, w01: Any = 0.0, w10: Any = 0.0, w11: Any = 0.0) -> None:
+        self._weights = {
+            name: np.asarray(weight, dtype=np.float64)
+            for name, weight in (("w00", w00), ("w01", w01), ("w10", w10), ("w11", w11))
+        }
+        for name, weight in self._weights.items():
+            if not np.isfinite(weight).all():
+                msg = f"{name} must be finite. Got {weight[~np.isfinite(weight)][0] if weight.ndim else weight}."
+                raise UtilityError(msg)
+
+    def weights(self, batch: Batch) -> tuple[Any, Any, Any, Any]:
+        return tuple(self._weights.values())  # type: ignore[return-value]
+
+    def parameters(self) -> dict[str, Any]:
+        return self._weights
+
+
+class _WeightedPrecision(InstanceWise):
+    """Weights on true positives alone, divided by the budget: w_j / k."""
+
+    def weights(self, batch: Batch) -> tuple[Any, Any, Any, Any]:
+        return 0.0, 0.0, 0.0, self.label_weights() * (batch.n_instances / batch.n_slots)
+
+    def label_weights(self) -> NDArray | float:
+        return 1.0
+
+
+class Precision(_WeightedPrecision):
+    r"""Precision at k: :math:`\frac1{nk} \sum_j t_j`. Its best selection is the k most probable labels.
+
+    With a budget per instance, k is its mean; without a budget, k = 1.
+    """
+
+    name = "precision"
+
+
+class _PriorWeightedPrecision(_WeightedPrecision):
+    def __init__(self, priors: Any) -> None:
+        if priors is None:
+            msg = (
+                f"{type(self).__name__} needs the label priors of the training set. Got none. "
+                "Give priors=LabelPriors.from_labels(Y_train), or --priors FILE on the command line."
+            )
+            raise UtilityError(msg)
+        self.priors = LabelPriors.from_labels(priors)
+
+    def parameters(self) -> dict[str, Any]:
+        return {"priors": self.priors}
+
+
+class PropensityScoredPrecision(_PriorWeightedPrecision):
+    r"""Propensity-scored precision at k: :math:`\frac1{nk} \sum_j w_j t_j` with
+    :math:`w_j = 1 + (\log n' - 1)(b + 1)^a (N_j + b)^{-a}`, :math:`N_j` the training count of label j among n'.
+
+    Parameters
+    ----------
+    priors : LabelPriors or 0/1 matrix of shape (n', m)
+        Training frequencies.
+    a, b : float
+        Parameters of the propensity model.
+    """
+
+    name = "ps-precision"
+
+    def __init__(self, priors: Any = None, a: float = 0.55, b: float = 1.5) -> None:
+        super().__init__(priors)
+        self.a, self.b = float(a), float(b)
+
+    def label_weights(self) -> NDArray:
+        return self.priors.inverse_propensities(self.a, self.b)
+
+    def parameters(self) -> dict[str, Any]:
+        return {"priors": self.priors, "a": self.a, "b": self.b}
+
+
+class PowerLawPrecision(_PriorWeightedPrecision):
+    r"""Precision at k with weights :math:`\hat\pi_j^{-\beta}`, the training prior to a negative power.
+
+    Parameters
+    ----------
+    priors : LabelPriors or 0/1 matrix of shape (n', m)
+        Training frequencies.
+    beta : float
+        0 gives precision; the larger, the more the tail counts.
+    """
+
+    name = "power-law"
+
+    def __init__(self, priors: Any = None, beta: float = 0.5) -> None:
+        super().__init__(priors)
+        self.beta = float(beta)
+
+    def label_weights(self) -> NDArray:
+        return self.priors.probabilities**-self.beta
+
+    def parameters(self) -> dict[str, Any]:
+        return {"priors": self.priors, "beta": self.beta}
+
+
+class LogPrecision(_PriorWeightedPrecision):
+    r"""Precision at k with weights :math:`-\log \hat\pi_j`.
+
+    Parameters
+    ----------
+    priors : LabelPriors or 0/1 matrix of shape (n', m)
+        Training frequencies.
+    """
+
+    name = "log"
+
+    def __init__(self, priors: Any = None) -> None:
+        super().__init__(priors)
+
+    def label_weights(self) -> NDArray:
+        return -np.log(self.priors.probabilities)
+
+
+class Hamming(InstanceWise):
+    r"""Hamming utility: :math:`\frac1{nm} \sum_j tp_j + tn_j`, one minus the Hamming loss."""
+
+    name = "hamming"
+
+    def weights(self, batch: Batch) -> tuple[Any, Any, Any, Any]:
+        return 1 / batch.n_labels, 0.0, 0.0, 1 / batch.n_labels

@@ -1,0 +1,114 @@
+"""Utilities by name, and mixtures as they are read: ``0.7*precision + 0.3*macro-f1``."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import operator
+import re
+from typing import TYPE_CHECKING, Any
+
+from tailwise.errors import UtilityError
+from tailwise.utilities import instance_wise, macro
+from tailwise.utilities.base import Utility
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["UTILITY_NAMES", "as_utility"]
+
+_FACTORIES: dict[str, Callable[..., Utility]] = {
+    cls.name: cls
+    for cls in (
+        instance_wise.Precision,
+        instance_wise.PropensityScoredPrecision,
+        instance_wise.PowerLawPrecision,
+        instance_wise.LogPrecision,
+        instance_wise.Hamming,
+        macro.MacroPrecision,
+        macro.MacroRecall,
+        macro.MacroF1,
+        macro.MacroFBeta,
+        macro.MacroJaccard,
+        macro.MacroBalancedAccuracy,
+        macro.MacroGMean,
+        macro.MacroHMean,
+        macro.MacroAccuracy,
+        macro.MacroAUC,
+        macro.Coverage,
+    )
+}
+_NEED_PRIORS = ("ps-precision", "power-law", "log")
+
+UTILITY_NAMES = tuple(_FACTORIES)
+
+_TERM = re.compile(
+    r"(?:(?P<factor>[0-9.]+(?:e[+-]?[0-9]+)?)\s*\*\s*)?"
+    r"(?P<name>[a-z][a-z0-9-]*)"
+    r"(?:\((?P<arguments>[^()]*)\))?"
+)
+
+
+def as_utility(utility: Any, priors: Any = None) -> Utility:
+    """A utility from an object or from text.
+
+    Parameters
+    ----------
+    utility : Utility or str
+        A name (:data:`UTILITY_NAMES`), with parameters in parentheses where it has some (``macro-fbeta(2)``,
+        ``power-law(0.5)``, ``ps-precision(0.55, 1.5)``), or a mixture like ``0.7*precision + 0.3*macro-f1``.
+    priors : LabelPriors or 0/1 matrix, optional
+        Training frequencies, for names that need them.
+
+    Examples
+    --------
+    >>> from tailwise.utilities import as_utility
+    >>> as_utility("0.7*precision + 0.3*macro-f1")
+    0.7*Precision() + 0.3*MacroF1()
+    """
+    if isinstance(utility, str):
+        texts = re.split(r"\s*\+\s*(?=[a-z0-9.])", utility.strip().lower())
+        utility = functools.reduce(operator.add, (_parse_term(text, priors) for text in texts))
+    if not isinstance(utility, Utility):
+        msg = f"utility must be a Utility or a name. Got {type(utility).__name__}. Names: {', '.join(UTILITY_NAMES)}."
+        raise UtilityError(msg)
+    if not utility.terms:
+        msg = "utility must have at least one part with a factor above 0. Got none."
+        raise UtilityError(msg)
+    return utility
+
+
+def _parse_term(text: str, priors: Any) -> Utility:
+    match = _TERM.fullmatch(text.strip())
+    if match is None:
+        msg = f"utility must read like macro-f1 or 0.7*precision + 0.3*macro-f1. Got {text!r}."
+        raise UtilityError(msg)
+    name, arguments = match["name"], _parse_arguments(match["arguments"], text)
+    if name not in _FACTORIES:
+        raise UtilityError(_unknown(name))
+    if name in _NEED_PRIORS:
+        arguments = [priors, *arguments]
+    try:
+        utility = _FACTORIES[name](*arguments)
+    except TypeError as error:
+        msg = f"{name} does not take {len(arguments)} parameters. Got {text!r}."
+        raise UtilityError(msg) from error
+    return utility if match["factor"] is None else _parse_number(match["factor"], text) * utility
+
+
+def _parse_arguments(arguments: str | None, text: str) -> list[Any]:
+    return [] if arguments is None else [_parse_number(part, text) for part in arguments.split(",")]
+
+
+def _parse_number(number: str, text: str) -> float:
+    try:
+        return float(number)
+    except ValueError as error:
+        msg = f"The parameters and factors of a utility must be numbers. Got {number!r} in {text!r}."
+        raise UtilityError(msg) from error
+
+
+def _unknown(name: str) -> str:
+    close = difflib.get_close_matches(name, UTILITY_NAMES, n=1, cutoff=0.4)
+    hint = f"Did you mean {close[0]}? " if close else ""
+    return f"utility must be a known name. Got {name!r}. {hint}Names: {', '.join(UTILITY_NAMES)}."

@@ -1,0 +1,67 @@
+"""The command line as a user meets it: in a process of its own, on files in a folder."""
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tailwise.datasets import save, zipf_candidates
+
+COMMAND = (sys.executable, "-m", "tailwise.cli.main")
+SECONDS = 60
+
+
+@pytest.fixture(scope="session")
+def run():
+    """Run the command in a folder, its output piped; gives code, out and err."""
+
+    def run_command(folder, *arguments, command=COMMAND):
+        done = subprocess.run(
+            [*command, *map(str, arguments)], cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+        return SimpleNamespace(code=done.returncode, out=done.stdout, err=done.stderr)
+
+    return run_command
+
+
+@pytest.fixture(scope="session")
+def start_on_terminal():
+    """Start the command with standard error on a pseudo-terminal; gives the process and the terminal's other end."""
+    pty = pytest.importorskip("pty")
+
+    def start(folder, *arguments):
+        terminal, inner = pty.openpty()
+        process = subprocess.Popen(
+            [*COMMAND, *map(str, arguments)],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=inner,
+            text=True,
+        )
+        os.close(inner)
+        return process, terminal
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def data():
+    """Probabilities, true labels and training labels of a small batch."""
+    rng = np.random.default_rng(0)
+    probabilities = zipf_candidates(200, 60, 10)
+    truth = (rng.random((200, 60)) < probabilities.toarray()).astype(np.int8)
+    training = (rng.random((500, 60)) < 1 / np.arange(2, 62)).astype(np.int8)
+    return SimpleNamespace(probabilities=probabilities, truth=truth, training=training)
+
+
+@pytest.fixture
+def folder(tmp_path, data):
+    """A folder with the batch in files; what a test writes is its own."""
+    save(tmp_path / "probabilities.npz", data.probabilities)
+    save(tmp_path / "truth.npz", data.truth)
+    save(tmp_path / "training.npz", data.training)
+    return tmp_path

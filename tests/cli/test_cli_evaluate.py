@@ -1,0 +1,98 @@
+"""``tailwise evaluate`` prints what ``tailwise.evaluate`` returns, for people and for programs."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tailwise as tw
+from tailwise.chosen import Chosen
+from tailwise.datasets import load_selection, save, save_selection
+
+
+@pytest.fixture
+def chosen(folder, data):
+    """A selection of three labels, best first, in the folder."""
+    selection = tw.select(data.probabilities, "macro-f1", 3)
+    save_selection(folder / "chosen.npz", selection)
+    return selection
+
+
+def refuse_constant(name):
+    msg = f"{name} is no JSON"
+    raise ValueError(msg)
+
+
+def test_select_then_evaluate_is_what_python_gives(run, folder, data):
+    assert run(folder, "select", "probabilities.npz", "-u", "coverage", "-k", 4, "-o", "chosen.npz").code == 0
+    done = run(folder, "evaluate", "truth.npz", "chosen.npz", "--format", "json", "--priors", "training.npz")
+    assert (done.code, done.err) == (0, "")
+    expected = tw.evaluate(data.truth, tw.select(data.probabilities, "coverage", 4), priors=data.training)
+    assert json.loads(done.out) == expected.to_dict()
+
+
+def test_json_is_json_even_without_a_number(run, folder, data):
+    save(folder / "nothing.npz", np.eye(200, 60, dtype=np.int8) * 0 + np.eye(200, 60, k=59, dtype=np.int8))
+    save_selection(folder / "chosen.npz", Chosen.of(np.full((200, 1), -1), 60))
+    options = "--zero-division", "nan", "--format", "json", "-m", "macro-precision"
+    done = run(folder, "evaluate", "nothing.npz", "chosen.npz", *options)
+    assert (done.code, done.err) == (0, "")
+    assert list(json.loads(done.out, parse_constant=refuse_constant)) == ["macro-precision"]
+
+
+def test_csv(run, folder, data, chosen):
+    done = run(folder, "evaluate", "truth.npz", "chosen.npz", "--format", "csv", "-k", 2)
+    assert (done.code, done.err) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(done.out)))
+    assert {row["metric"]: float(row["value"]) for row in rows} == tw.evaluate(data.truth, chosen, k=2).to_dict()
+
+
+def test_metrics_and_labels_that_are_asked_for(run, folder, data, chosen):
+    words = "-m macro-f1 --metric macro-fbeta(2) --labels present --zero-division 1 --format json".split()
+    done = run(folder, "evaluate", "truth.npz", "chosen.npz", *words)
+    expected = tw.evaluate(data.truth, chosen, ["macro-f1", "macro-fbeta(2)"], labels="present", zero_division=1.0)
+    assert json.loads(done.out) == expected.to_dict()
+
+
+def test_text(run, folder, data, chosen):
+    done = run(folder, "evaluate", "truth.npz", "chosen.npz")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == f"{tw.evaluate(data.truth, chosen)}\n"
+    assert "\033" not in done.out
+
+
+def test_text_with_priors_shows_head_and_tail(run, folder, data, chosen):
+    done = run(folder, "evaluate", "truth.npz", "chosen.npz", "--priors", "training.npz")
+    evaluation = tw.evaluate(data.truth, chosen, priors=data.training)
+    values, bins = done.out.split("\n\nby training frequency, percent\n")
+    assert values == str(evaluation)
+    assert bins.split("\n")[0].split() == ["mP", "mR", "mF1", "coverage"]
+    for line, each in zip(bins.split("\n")[1:], evaluation.by_frequency(), strict=False):
+        assert line.startswith(f"{each.name}, {each.n_labels} labels  ")
+        assert float(line.split()[-2]) == pytest.approx(100 * each.macro_f1, abs=0.005)
+
+
+def test_a_plain_matrix_is_a_selection_too(run, folder, data, chosen):
+    save(folder / "matrix.npz", chosen.to_csr())
+    done = run(folder, "evaluate", "truth.npz", "matrix.npz", "--format", "json")
+    assert json.loads(done.out) == tw.evaluate(data.truth, chosen.to_csr()).to_dict()
+    assert not load_selection(folder / "matrix.npz").is_ranked
+
+
+@pytest.mark.parametrize("words", ["", "--format json", "--format csv", "--help"])
+def test_whoever_reads_the_output_may_stop(folder, chosen, words):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tailwise.cli.main", "evaluate", "truth.npz", "chosen.npz", *words.split()],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(timeout=60) in ((0, 141) if "--help" in words else (141,))
+    process.stderr.close()

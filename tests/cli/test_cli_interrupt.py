@@ -1,0 +1,77 @@
+"""Ctrl-C ends the work at once; what was found so far is kept only when asked for."""
+
+import os
+import re
+import select
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from tailwise.datasets import load_selection, save, zipf_candidates
+
+SECONDS = 60
+# Some seconds of work: small steps from a bad start, to the very end.
+LONG = "-u macro-f1 -k 20 --init random --tolerance 0 --max-passes 100000 --batch 1 --workers 1"
+
+
+@pytest.fixture(scope="module")
+def large_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("large")
+    save(folder / "probabilities.npz", zipf_candidates(20_000, 3_000, 100))
+    return folder
+
+
+def read_until(terminal, pattern):
+    """What the terminal shows until a pattern appears, or until nobody writes to it any more."""
+    seen, deadline = "", time.monotonic() + SECONDS
+    while pattern is None or not re.search(pattern, seen):
+        assert time.monotonic() < deadline, seen
+        if not select.select([terminal], [], [], 1)[0]:
+            continue
+        try:
+            part = os.read(terminal, 4096).decode()
+        except OSError:  # how Linux says that nobody holds the inner end any more
+            part = ""
+        if not part:
+            assert pattern is None, seen
+            break
+        seen += part
+    return seen
+
+
+def interrupt(start_on_terminal, folder, output, *options):
+    """Select until the bar shows a pass, then press Ctrl-C; gives the code, standard output and the terminal."""
+    process, terminal = start_on_terminal(folder, "select", "probabilities.npz", *LONG.split(), "-o", output, *options)
+    try:
+        seen = read_until(terminal, r"[1-9]\d* passes")
+        process.send_signal(signal.SIGINT)
+        seen += read_until(terminal, None)
+        out = process.communicate(timeout=SECONDS)[0]
+    finally:
+        process.kill()
+        os.close(terminal)
+    return process.returncode, out, seen
+
+
+def test_nothing_is_written(start_on_terminal, large_folder):
+    code, out, seen = interrupt(start_on_terminal, large_folder, "nothing.npz")
+    assert code == 130
+    assert out == ""
+    assert "tailwise: interrupted, nothing written (--keep-partial would keep the best so far)" in seen
+    assert "Traceback" not in seen
+    assert os.listdir(large_folder) == ["probabilities.npz"]
+
+
+def test_the_best_so_far_is_kept_when_asked_for(start_on_terminal, large_folder):
+    code, out, seen = interrupt(start_on_terminal, large_folder, "partial.npz", "--keep-partial")
+    assert code == 130
+    assert "not converged" in out
+    assert "Traceback" not in seen
+    chosen = load_selection(large_folder / "partial.npz")
+    os.remove(large_folder / "partial.npz")
+    assert chosen.labels.shape == (20_000, 20)
+    assert chosen.labels.min() >= 0
+    assert (np.diff(np.sort(chosen.labels, axis=1), axis=1) > 0).all()
+    assert os.listdir(large_folder) == ["probabilities.npz"]

@@ -1,0 +1,101 @@
+"""Rows with fewer candidates than k: filled with the labels that cost least."""
+
+import itertools
+
+import numpy as np
+import pytest
+from reference import selection as reference
+from reference import utilities
+
+import tailwise as tw
+
+pytestmark = pytest.mark.boundscheck
+
+MIXTURES = (
+    *({name: 1.0} for name in (*utilities.LINEAR, *utilities.NONLINEAR)),
+    {"precision": 0.7, "macro-f1": 0.3},
+    {"hamming": 0.5, "coverage": 0.5},
+)
+every_mixture = pytest.mark.parametrize("mixture", MIXTURES, ids=utilities.as_text)
+
+
+def short_row_problem(seed, mixture, n_candidates, k=3):
+    """Every instance has all labels as candidates but instance 2, which has a few."""
+    matrix = reference.random_matrix(seed, 6, 7)
+    matrix[2, np.random.default_rng(seed).permutation(7)[n_candidates:]] = 0
+    return reference.Problem(matrix, mixture, k, training=reference.random_training(seed, 7))
+
+
+def select(problem, **options):
+    training = problem.setting.training
+    priors = tw.LabelPriors(training.counts, training.n_instances)
+    return tw.select(problem.matrix, utilities.as_text(problem.mixture), problem.budgets, priors=priors, **options)
+
+
+@every_mixture
+@pytest.mark.parametrize("n_candidates", [0, 1, 2])
+def test_the_labels_that_cost_least(mixture, n_candidates):
+    for seed in range(3):
+        problem = short_row_problem(seed, mixture, n_candidates)
+        empty, filled = select(problem, fill="none"), select(problem)
+        candidates, others = problem.candidates(2), set(range(7)) - set(problem.candidates(2))
+        assert set(filled.labels[2, :n_candidates]) == set(candidates)
+        assert set(filled.labels[2, n_candidates:]) <= others
+        rest = np.arange(6) != 2
+        np.testing.assert_array_equal(filled.labels[rest], empty.labels[rest])
+        assert_least_loss(problem, reference.as_lists(empty.labels), filled)
+
+
+def assert_least_loss(problem, before, filled):
+    """The first filled label, and all of them together, against trying every other."""
+    i, n_candidates = 2, len(before[2])
+    others = set(range(problem.m)) - set(problem.candidates(i))
+    gains = problem.gains(i, before)
+    assert gains[filled.labels[i, n_candidates]] == pytest.approx(max(gains[j] for j in others), abs=1e-12)
+    choices = itertools.combinations(others, problem.budgets[i] - n_candidates)
+    values = [problem.value([*before[:i], [*before[i], *choice], *before[i + 1 :]]) for choice in choices]
+    assert filled.expected == pytest.approx(max(values), rel=1e-10, abs=1e-12)
+
+
+@every_mixture
+def test_several_short_rows(mixture):
+    # One after the other: what the first takes makes it cheaper or dearer for the next.
+    for seed in range(3):
+        problem = reference.Problem(
+            reference.random_matrix(seed, 8, 6, density=0.35), mixture, 4, training=reference.random_training(seed, 6)
+        )
+        empty, filled = reference.as_lists(select(problem, fill="none").labels), select(problem)
+        for i, labels in enumerate(reference.as_lists(filled.labels)):
+            assert labels[: len(empty[i])] == empty[i]
+            assert not set(labels[len(empty[i]) :]) & set(problem.candidates(i))
+            assert len(set(labels)) == 4
+        expected = problem.value(reference.fill(problem, empty))
+        assert filled.expected == pytest.approx(expected, rel=1e-10, abs=1e-12)
+
+
+def test_ties_go_to_the_smaller_label():
+    assert tw.select(np.array([[0.0, 0.5, 0.0, 0.0]]), "precision", 3).labels.tolist() == [[1, 0, 2]]
+    assert tw.select(np.array([[0.0, 0.0, 0.5], [0.0, 0.0, 0.5]]), "coverage", 2).labels.tolist() == [[2, 0], [2, 0]]
+
+
+def test_history_is_that_before_filling():
+    problem = short_row_problem(0, {"macro-precision": 1.0}, 1)
+    assert select(problem).history == select(problem, fill="none").history
+    assert select(problem).expected <= select(problem).history[-1]
+
+
+@pytest.mark.parametrize("fill", ["least-loss", "none"])
+def test_budgets_per_instance(fill):
+    matrix = reference.random_matrix(4, 6, 5, density=0.4)
+    budgets = np.array([0, 1, 2, 3, 4, 5])
+    labels = tw.select(matrix, "macro-f1", budgets, fill=fill).labels
+    expected = budgets if fill == "least-loss" else np.minimum(budgets, (matrix > 0).sum(axis=1))
+    assert (labels >= 0).sum(axis=1).tolist() == expected.tolist()
+    assert (np.diff((labels >= 0).astype(int), axis=1) <= 0).all()
+
+
+def test_all_labels_for_everyone():
+    matrix = reference.random_matrix(4, 6, 5, density=0.4)
+    for text in ("precision", "macro-f1", "coverage"):
+        found = tw.select(matrix, text, 5)
+        assert np.sort(found.labels, axis=1).tolist() == [[0, 1, 2, 3, 4]] * 6
