@@ -59,9 +59,7 @@ def test_dense_floats_keep_their_precision(dtype, order):
     assert candidates.rows.values.dtype == dtype
 
 
-@pytest.mark.parametrize(
-    "array", [DENSE.tolist(), DENSE[:, ::-1][:, ::-1], np.asmatrix(DENSE)], ids=["list", "view", "matrix"]
-)
+@pytest.mark.parametrize("array", [DENSE.tolist(), DENSE[:, ::-1][:, ::-1]], ids=["list", "view"])
 def test_other_dense_forms(array):
     assert_is_dense(Candidates.of(array))
 

@@ -1,146 +1,190 @@
-"""Results do not depend on the number of threads, and the number is left as it was found."""
+"""Results do not depend on the number of threads, and a process is left as it was found."""
 
 import json
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import numba
 import pytest
 
-from tailwise.engines import threads
+import tailwise as tw
+from tailwise.datasets import zipf_candidates
+from tailwise.engines import Threads
 from tailwise.errors import InputError
 
 SECONDS = 100
 
-# Numba takes its number of threads once, when it is imported: so in a process of its own, whatever the machine has.
-NUMBERS = """
-import json, numba
-from tailwise.engines import threads
 
-def inside(workers):
-    with threads(workers) as parallel:
-        return numba.get_num_threads(), parallel
+def split(workers, size, **options):
+    """The parts that the threads get, in order."""
+    parts = []
+    with Threads(workers, **options) as threads:
+        threads.split(size, lambda first, last: parts.append((first, last)))
+    return sorted(parts)
 
-found = {}
-for workers in (None, 1, 2, 3, 4, 9):
-    numba.set_num_threads(3)
-    found[str(workers)] = (*inside(workers), numba.get_num_threads())
-with threads(2):
-    with threads(4):
-        pass
-    found["nested"] = numba.get_num_threads()
-try:
-    with threads(2):
-        raise KeyboardInterrupt
-except KeyboardInterrupt:
-    found["after failure"] = numba.get_num_threads()
-print(json.dumps(found))
-"""
 
-SELECTIONS = """
-import hashlib, json, sys
-import tailwise as tw
-from tailwise.datasets import zipf_candidates
+# The threads themselves
 
-PROBABILITIES = zipf_candidates(2000, 500, 20)
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 7, None])
+@pytest.mark.parametrize("size", [0, 1, 2, 5, 100])
+def test_parts_cover_everything_once(workers, size):
+    parts = split(workers, size)
+    assert [i for first, last in parts for i in range(first, last)] == list(range(size))
+    assert len(parts) == (workers or len(os.sched_getaffinity(0)))
+
+
+def test_no_number_means_all_cores():
+    assert Threads(None).workers == len(os.sched_getaffinity(0))
+    assert Threads(9).workers == 9
+
+
+def test_work_that_cannot_be_shared():
+    assert Threads(4, needs_one=True).workers == 1
+    assert split(4, 10, needs_one=True) == [(0, 10)]
+
+
+def test_parts_run_at_the_same_time():
+    everyone = threading.Barrier(3, timeout=20)
+    with Threads(3) as threads:
+        threads.split(3, lambda first, last: everyone.wait())
+
+
+@pytest.mark.parametrize("failing", [0, 2])
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_failure_is_heard_when_all_have_ended(failing, error):
+    ended = []
+
+    def task(first, last):
+        if first == failing:
+            raise error
+        time.sleep(0.05)
+        ended.append(first)
+
+    with pytest.raises(error), Threads(3) as threads:
+        threads.split(3, task)
+    assert sorted(ended) == sorted({0, 1, 2} - {failing})
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2"])
+def test_bad_numbers_are_refused(workers):
+    with pytest.raises(InputError) as caught:
+        Threads(workers)
+    assert str(caught.value) == f"workers must be an integer of at least 1, or None for all cores. Got {workers!r}."
+
+
+# Selections
+
 PROBLEMS = {
     "macro-f1": {"utility": "macro-f1", "k": 3},
     "macro-f1, batches of one": {"utility": "macro-f1", "k": 3, "batch": 1, "max_passes": 3},
+    "macro-f1, one batch": {"utility": "macro-f1", "k": 3, "batch": 8000},
     "coverage": {"utility": "coverage", "k": 3},
     "mixture": {"utility": "0.7*precision + 0.3*macro-f1", "k": 5, "init": "random"},
     "precision": {"utility": "precision", "k": 5},
     "no budget": {"utility": "macro-f1", "k": None},
 }
 
-def digest(problem, workers):
-    selection = tw.select(PROBABILITIES, **PROBLEMS[problem], workers=workers)
-    content = selection.labels.tobytes() + repr((selection.expected, selection.history, selection.passes)).encode()
-    return hashlib.sha256(content).hexdigest()
-"""
 
-WORKERS = """
-print(json.dumps({problem: [digest(problem, workers) for workers in (1, 2, 4, None)] for problem in PROBLEMS}))
-"""
+@pytest.fixture(scope="module")
+def probabilities():
+    """Enough candidates for sharing to be worth while."""
+    return zipf_candidates(8000, 500, 100)
 
+
+@pytest.fixture
+def shared(monkeypatch):
+    """Grows with every piece of work that several threads do together."""
+    pieces, original = [], Threads.split
+
+    def spy(self, size, task):
+        if self.workers > 1:
+            pieces.append(size)
+        original(self, size, task)
+
+    monkeypatch.setattr(Threads, "split", spy)
+    return pieces
+
+
+def summarise(selection):
+    return selection.labels.tobytes(), selection.expected, selection.history, selection.passes, selection.converged
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_same_bytes_for_every_number_of_workers(probabilities, shared, problem):
+    alone = tw.select(probabilities, **PROBLEMS[problem], workers=1)
+    assert not shared
+    for workers in (2, 4, None):
+        assert summarise(tw.select(probabilities, **PROBLEMS[problem], workers=workers)) == summarise(alone)
+    assert shared  # else nothing was compared
+
+
+@pytest.mark.parametrize("utility", ["macro-f1", "coverage", "0.7*precision + 0.3*macro-f1"])
+def test_same_bytes_for_small_problems(utility):
+    small = zipf_candidates(2000, 500, 20)
+    alone, *others = (summarise(tw.select(small, utility, 3, workers=workers)) for workers in (1, 2, 4))
+    assert others == [alone, alone]
+
+
+def test_the_process_is_left_as_it_was(probabilities):
+    before = numba.get_num_threads(), threading.active_count()
+    tw.select(probabilities, "macro-f1", 3, workers=4)
+    assert (numba.get_num_threads(), threading.active_count()) == before
+
+
+def test_selections_at_the_same_time(probabilities):
+    alone = summarise(tw.select(probabilities, "macro-f1", 3, workers=1))
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(summarise(tw.select(probabilities, "macro-f1", 3, workers=2))))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS)
+    assert found == [alone] * 3
+
+
+# A test runner must not fork itself, so this happens in a process of its own.
 FORK = """
-import multiprocessing
+import hashlib, json, multiprocessing, sys
+import tailwise as tw
+from tailwise.datasets import zipf_candidates
 
-def child(results):
-    results.put([digest("macro-f1", 1), digest("coverage", 1)])
+PROBABILITIES = zipf_candidates(8000, 500, 100)
 
-before = [digest("macro-f1", 4), digest("coverage", 1)]
+def digests(workers):
+    selections = [tw.select(PROBABILITIES, name, 3, workers=workers) for name in ("macro-f1", "coverage", "precision")]
+    return [hashlib.sha256(selection.labels.tobytes()).hexdigest() for selection in selections]
+
+found = {"parent": digests(4)}
 context = multiprocessing.get_context("fork")
-results = context.Queue()
-process = context.Process(target=child, args=(results,), daemon=True)
-process.start()
-print(json.dumps([before, results.get(timeout=60)]))
-process.join()
-sys.exit(process.exitcode)
+for workers in (1, 2):
+    results = context.SimpleQueue()
+    process = context.Process(target=lambda: results.put(digests(workers)), daemon=True)
+    process.start()
+    process.join(60)
+    if process.exitcode != 0:
+        sys.exit(f"the child with {workers} workers ended with {process.exitcode}")
+    found[f"child with {workers}"] = results.get()
+print(json.dumps(found))
 """
 
 
-def run(program, n_threads=4):
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_selecting_works_in_a_forked_child():
     done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "NUMBA_NUM_THREADS": str(n_threads)},
+        [sys.executable, "-c", FORK],
+        env={**os.environ, "NUMBA_NUM_THREADS": "4"},
         capture_output=True,
         text=True,
         timeout=SECONDS,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.fixture(scope="module")
-def numbers():
-    return run(NUMBERS)
-
-
-@pytest.fixture(scope="module")
-def digests():
-    return run(SELECTIONS + WORKERS)
-
-
-@pytest.mark.parametrize(("workers", "inside"), [("None", 4), ("2", 2), ("3", 3), ("4", 4), ("9", 4)])
-def test_the_number_holds_for_a_while(numbers, workers, inside):
-    assert numbers[workers] == [inside, True, 3]
-
-
-def test_one_worker_leaves_the_threads_alone(numbers):
-    assert numbers["1"] == [3, False, 3]
-
-
-def test_the_number_comes_back(numbers):
-    assert numbers["nested"] == 2
-    assert numbers["after failure"] == 3
-
-
-def test_a_machine_with_one_thread():
-    program = "from tailwise.engines import threads\nwith threads(None) as parallel: print(str(parallel).lower())"
-    assert run(program, n_threads=1) is False
-
-
-@pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2"])
-def test_bad_numbers_are_refused(workers):
-    before = numba.get_num_threads()
-    message = f"workers must be an integer of at least 1, or None for all cores. Got {workers!r}."
-    with pytest.raises(InputError) as caught, threads(workers):
-        pass
-    assert str(caught.value) == message
-    assert numba.get_num_threads() == before
-
-
-@pytest.mark.parametrize(
-    "problem", ["macro-f1", "macro-f1, batches of one", "coverage", "mixture", "precision", "no budget"]
-)
-def test_same_bytes_for_every_number_of_workers(digests, problem):
-    assert len(digests[problem]) == 4
-    assert len(set(digests[problem])) == 1
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_one_worker_is_safe_in_a_forked_child():
-    before, in_child = run(SELECTIONS + FORK)
-    assert in_child == before
+    found = json.loads(done.stdout)
+    assert found["child with 1"] == found["child with 2"] == found["parent"]

@@ -1,6 +1,7 @@
 """The command line as a user meets it: in a process of its own, on files in a folder."""
 
 import os
+import struct
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -30,10 +31,11 @@ def run():
 @pytest.fixture(scope="session")
 def start_on_terminal():
     """Start the command with standard error on a pseudo-terminal; gives the process and the terminal's other end."""
-    pty = pytest.importorskip("pty")
+    pty, fcntl, termios = (pytest.importorskip(name) for name in ("pty", "fcntl", "termios"))
 
     def start(folder, *arguments):
         terminal, inner = pty.openpty()
+        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))  # 24 lines of 100 letters
         process = subprocess.Popen(
             [*COMMAND, *map(str, arguments)],
             cwd=folder,

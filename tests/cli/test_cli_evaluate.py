@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 
@@ -35,11 +36,10 @@ def test_select_then_evaluate_is_what_python_gives(run, folder, data):
     assert json.loads(done.out) == expected.to_dict()
 
 
-def test_json_is_json_even_without_a_number(run, folder, data):
-    save(folder / "nothing.npz", np.eye(200, 60, dtype=np.int8) * 0 + np.eye(200, 60, k=59, dtype=np.int8))
+def test_json_is_json_even_without_a_number(run, folder):
     save_selection(folder / "chosen.npz", Chosen.of(np.full((200, 1), -1), 60))
     options = "--zero-division", "nan", "--format", "json", "-m", "macro-precision"
-    done = run(folder, "evaluate", "nothing.npz", "chosen.npz", *options)
+    done = run(folder, "evaluate", "truth.npz", "chosen.npz", *options)
     assert (done.code, done.err) == (0, "")
     assert list(json.loads(done.out, parse_constant=refuse_constant)) == ["macro-precision"]
 
@@ -52,8 +52,8 @@ def test_csv(run, folder, data, chosen):
 
 
 def test_metrics_and_labels_that_are_asked_for(run, folder, data, chosen):
-    words = "-m macro-f1 --metric macro-fbeta(2) --labels present --zero-division 1 --format json".split()
-    done = run(folder, "evaluate", "truth.npz", "chosen.npz", *words)
+    metrics, options = ("-m", "macro-f1", "--metric", "macro-fbeta(2)"), ("--labels", "present", "--zero-division", "1")
+    done = run(folder, "evaluate", "truth.npz", "chosen.npz", *metrics, *options, "--format", "json")
     expected = tw.evaluate(data.truth, chosen, ["macro-f1", "macro-fbeta(2)"], labels="present", zero_division=1.0)
     assert json.loads(done.out) == expected.to_dict()
 
@@ -96,3 +96,15 @@ def test_whoever_reads_the_output_may_stop(folder, chosen, words):
     assert process.stderr.read() == ""
     assert process.wait(timeout=60) in ((0, 141) if "--help" in words else (141,))
     process.stderr.close()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is always full")
+def test_a_full_disk_behind_the_output(folder, chosen):
+    command = [sys.executable, "-m", "tailwise.cli.main", "evaluate", "truth.npz", "chosen.npz"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("tailwise: error: ")
+    assert "Traceback" not in done.stderr

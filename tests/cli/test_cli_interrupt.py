@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 
+from tailwise.cli.main import main
 from tailwise.datasets import load_selection, save, zipf_candidates
 
 SECONDS = 60
@@ -51,6 +52,7 @@ def interrupt(start_on_terminal, folder, output, *options):
         out = process.communicate(timeout=SECONDS)[0]
     finally:
         process.kill()
+        process.communicate()
         os.close(terminal)
     return process.returncode, out, seen
 
@@ -75,3 +77,15 @@ def test_the_best_so_far_is_kept_when_asked_for(start_on_terminal, large_folder)
     assert chosen.labels.min() >= 0
     assert (np.diff(np.sort(chosen.labels, axis=1), axis=1) > 0).all()
     assert os.listdir(large_folder) == ["probabilities.npz"]
+
+
+@pytest.mark.parametrize("keep", [(), ("--keep-partial",)], ids=str)
+def test_before_there_is_anything_to_keep(folder, monkeypatch, capsys, keep):
+    def stop(path):
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("tailwise.datasets.load", stop)
+    assert main(["select", "probabilities.npz", "-u", "macro-f1", "-k", "3", "-o", "chosen.npz", *keep]) == 130
+    assert capsys.readouterr() == ("", "tailwise: interrupted\n")
+    assert not (folder / "chosen.npz").exists()

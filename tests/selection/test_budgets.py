@@ -91,16 +91,16 @@ def test_without_budget_is_the_optimum(mixture, density):
         assert (found.method, found.passes, found.converged) == ("without-budget", 1, True)
 
 
-# Exact in binary: equal values are equal bit for bit.
+# Of probabilities in steps of 1/8 for 8 instances and 4 labels: equal values are equal bit for bit.
 EXACT = ("precision", "hamming", "macro-precision", "macro-f1", "macro-jaccard", "coverage")
 
 
 @pytest.mark.parametrize("name", EXACT)
 @given(st.integers(0, 10**6))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 def test_without_budget_ties_take_the_fewest(name, seed):
     rng = np.random.default_rng(seed)
-    matrix = rng.choice([0, 0.125, 0.25, 0.5, 1.0], (6, 4))
+    matrix = rng.choice([0, 0.125, 0.25, 0.5, 1.0], (8, 4))
     problem = reference.Problem(matrix, name, None)
     found = select(problem, None)
     best = reference.best_without_budget(problem)

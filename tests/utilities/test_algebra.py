@@ -149,14 +149,19 @@ def test_only_utilities_add_and_only_numbers_scale():
             Precision() * other
 
 
-def test_a_mixture_of_nothing_is_refused():
-    with pytest.raises(UtilityError, match=r"at least one utility with a factor above 0\. Got none\."):
-        Utility.psi(0 * Precision(), [1.0], [1], [1.0], n_instances=1)
+def test_a_mixture_of_nothing_is_refused_where_it_is_used():
+    nothing = 0 * (Precision() + MacroF1())
+    assert nothing.terms == ()
+    assert nothing + Coverage() == Coverage()
+    with pytest.raises(UtilityError, match=r"utility must have at least one part with a factor above 0\. Got none\."):
+        as_utility(nothing)
 
 
 @pytest.mark.parametrize("beta", [0, -1, np.nan, np.inf])
 def test_bad_beta_is_refused(beta):
-    message = rf"beta must be a finite number above 0\. Got {beta}\. Use MacroPrecision for beta 0, MacroRecall for inf"
+    message = (
+        rf"beta must be a finite number above 0\. Got {beta}\. Use MacroPrecision for 0, MacroRecall for infinity\."
+    )
     with pytest.raises(UtilityError, match=message):
         MacroFBeta(beta)
 

@@ -126,7 +126,7 @@ REFUSED = {
     "log(2)": "log does not take 1 parameters. Got 'log(2)'.",
     "power-law(nan)": "must be",
     "ps-precision(inf)": "must be",
-    "0*precision": "at least one utility with a factor above 0",
+    "0*precision": "utility must have at least one part with a factor above 0. Got none.",
     "1e999*precision": "A utility's factor must be a finite number of at least 0. Got inf.",
 }
 

@@ -10,13 +10,14 @@ from tailwise.kernels.ranking import insert
 def select_row(rows, slopes, offsets, budget, i, gains, chosen):
     labels, values = rows.labels, rows.values
     start = rows.indptr[i]
-    size = 0
+    size, bar = 0, -np.inf
     for x in range(start, rows.indptr[i + 1] if budget > 0 else start):
         j = labels[x] if slopes.size > 1 else 0
         gain = slopes[j] * values[x] + offsets[j]
-        if size < budget or gain > gains[budget - 1]:
+        if gain > bar or size < budget:
             insert(gains, chosen, i, size, budget, gain, np.int32(x - start))
             size = min(size + 1, budget)
+            bar = gains[budget - 1] if size == budget else -np.inf
     for c in range(budget, chosen.shape[1]):
         chosen[i, c] = -1
 

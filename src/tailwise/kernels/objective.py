@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import kernel, part
+from tailwise.kernels.compiling import kernel, part, step
 from tailwise.kernels.formulas import call_formula
 
 # Columns of Objective.totals.
-T, Q, LOG_FAILURE, P, VALUE = range(5)
-N_TOTALS = 5
+T, Q, LOG_FAILURE, FAILURE, P, VALUE = range(6)
+N_TOTALS = 6
 
 # Columns of Objective.factors, and how a formula bends in t at fixed q and p.
 COEFFICIENT, PARAMETER, CURVATURE = range(3)
@@ -27,13 +27,14 @@ CONVEX, CONCAVE, UNKNOWN = 0.0, 1.0, 2.0
 
 # A certain hit (eta = 1) would make the log of the failure probability infinite for ever; 2^-53 less does not.
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53
+SMALLEST_FAILURE = 1e-290
 
 # The line lies above the gain by more than rounding can take from it, so that ties are decided by the gains themselves.
 SLACK = 1e-13
 
 
 class Objective(NamedTuple):
-    totals: np.ndarray  # float64 (m, N_TOTALS): t, q, log of prod (1 - eta), p, value
+    totals: np.ndarray  # float64 (m, N_TOTALS): t, q, log of prod (1 - eta), the product, p, value
     lines: np.ndarray  # float64 (m, 2): slope, offset
     linear: np.ndarray  # float64 (m, 2): a, b
     formulas: np.ndarray  # int64 (F,): addresses
@@ -53,6 +54,21 @@ def formula_at(objective, f, t, q, p):
 
 
 @part
+def failure_with(totals, j, e, count):
+    """Probability that label j is right for none of its instances, with one more (count 1), one less (-1), or as is."""
+    failure, e = totals[j, FAILURE], min(e, LARGEST_BELOW_ONE)
+    if count > 0.0:
+        failure *= 1.0 - e
+    elif count < 0.0:
+        # The logarithm still knows what remains where the product is too small for a number.
+        if failure > SMALLEST_FAILURE:
+            failure = min(1.0, failure / (1.0 - e))
+        else:
+            failure = np.exp(min(0.0, totals[j, LOG_FAILURE] - log_failure(e)))
+    return failure
+
+
+@part
 def value_with(objective, j, e, count):
     """The utility of label j with one instance of probability e more (count 1), one less (-1), or as it is (0)."""
     totals = objective.totals
@@ -62,10 +78,7 @@ def value_with(objective, j, e, count):
     for f in range(objective.formulas.size):
         value += objective.factors[f, COEFFICIENT] * formula_at(objective, f, t, q, totals[j, P])
     if objective.coverage > 0.0:
-        failure = totals[j, LOG_FAILURE]
-        if count != 0.0:
-            failure += count * log_failure(e)
-        value += objective.coverage * (1.0 - np.exp(min(0.0, failure)))
+        value += objective.coverage * (1.0 - failure_with(totals, j, e, count))
     return value
 
 
@@ -90,6 +103,7 @@ def add_instance(objective, j, e, count):
     totals[j, Q] += count
     if objective.coverage > 0.0:
         totals[j, LOG_FAILURE] = min(0.0, totals[j, LOG_FAILURE] + count * log_failure(e))
+        totals[j, FAILURE] = np.exp(totals[j, LOG_FAILURE])
 
 
 @part
@@ -120,35 +134,45 @@ def refresh_line(objective, j):
         slope += coefficient * formula_slope
         offset += coefficient * (formula_offset - formula_at(objective, f, t, q, p))
     if objective.coverage > 0.0:
-        slope += objective.coverage * np.exp(totals[j, LOG_FAILURE])
+        slope += objective.coverage * totals[j, FAILURE]
     objective.lines[j, 0] = slope
     objective.lines[j, 1] = offset + SLACK * (abs(slope) + abs(offset) + abs(totals[j, VALUE]))
+
+
+@step
+def refresh_labels(objective):
+    totals = objective.totals
+    for j in range(totals.shape[0]):
+        totals[j, FAILURE] = np.exp(totals[j, LOG_FAILURE])
+        totals[j, VALUE] = value_with(objective, j, 0.0, 0.0)
+        refresh_line(objective, j)
+
+
+@step
+def count_rows(rows, chosen, totals, uses_failure):
+    labels, values = rows.labels, rows.values
+    for i in range(chosen.shape[0]):
+        for c in range(chosen.shape[1]):
+            if chosen[i, c] >= 0:
+                x = rows.indptr[i] + chosen[i, c]
+                j = labels[x]
+                totals[j, T] += values[x]
+                totals[j, Q] += 1.0
+                if uses_failure:
+                    totals[j, LOG_FAILURE] += log_failure(np.float64(values[x]))
 
 
 @kernel
 def refresh(objective):
     """Bring values and lines of all labels up to date with t, q, p and the failure probabilities."""
-    for j in range(objective.totals.shape[0]):
-        objective.totals[j, VALUE] = value_with(objective, j, 0.0, 0.0)
-        refresh_line(objective, j)
+    refresh_labels(objective)
 
 
 @kernel
 def count_selected(rows, chosen, objective):
-    """Set t, q and the failure probabilities from scratch.
+    """Set t, q and the failure probabilities from scratch; the rest is left to refresh.
 
     Shapes: chosen (n, k), positions within the row, -1 for none. Writes: objective.totals.
     """
-    totals = objective.totals
-    totals[:, T] = 0.0
-    totals[:, Q] = 0.0
-    totals[:, LOG_FAILURE] = 0.0
-    for i in range(chosen.shape[0]):
-        for c in range(chosen.shape[1]):
-            if chosen[i, c] >= 0:
-                x = rows.indptr[i] + chosen[i, c]
-                j = rows.labels[x]
-                totals[j, T] += rows.values[x]
-                totals[j, Q] += 1.0
-                if objective.coverage > 0.0:
-                    totals[j, LOG_FAILURE] += log_failure(np.float64(rows.values[x]))
+    objective.totals[:, : LOG_FAILURE + 1] = 0.0
+    count_rows(rows, chosen, objective.totals, objective.coverage > 0.0)

@@ -32,15 +32,18 @@ def find_non_probability(values):
 @kernel
 def find_disorder(indptr, labels):
     """Position of the first label not above its left neighbour in the same row, or -1."""
+    n_falls = 0
+    for x in range(np.uint64(1), np.uint64(labels.size)):  # over all rows at once, which is vectorised
+        n_falls += labels[x] <= labels[x - np.uint64(1)]
+    for i in range(1, indptr.size - 1):
+        x = indptr[i]
+        n_falls -= 0 < x < labels.size and indptr[i - 1] < x and labels[x] <= labels[x - 1]
+    if n_falls == 0:
+        return -1
     for i in range(indptr.size - 1):
-        n_bad = 0
         for x in range(indptr[i] + 1, indptr[i + 1]):
-            n_bad += labels[x] <= labels[x - 1]
-        if n_bad > 0:
-            x = indptr[i] + 1
-            while labels[x] > labels[x - 1]:
-                x += 1
-            return x
+            if labels[x] <= labels[x - 1]:
+                return x
     return -1
 
 

@@ -3,20 +3,21 @@
 import numpy as np
 
 from tailwise.kernels.compiling import kernel, step
-from tailwise.kernels.objective import LOG_FAILURE, P, Q, T, log_failure, value_with
+from tailwise.kernels.objective import FAILURE, Q, T, value_with
 
 
 @step
 def find_best_prefix(values, order, objective, j):
     """Length of the best prefix of one label; ties: the shortest."""
     totals = objective.totals
-    totals[j, :P] = 0.0
+    totals[j, :FAILURE] = 0.0
+    totals[j, FAILURE] = 1.0
     best, best_size = value_with(objective, j, 0.0, 0.0), 0
     for size in range(1, order.size + 1):
         e = np.float64(values[order[size - 1]])
         totals[j, T] += e
         totals[j, Q] += 1.0
-        totals[j, LOG_FAILURE] += log_failure(e)
+        totals[j, FAILURE] *= 1.0 - e
         value = value_with(objective, j, 0.0, 0.0)
         if value > best:
             best, best_size = value, size

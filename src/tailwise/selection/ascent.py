@@ -23,7 +23,7 @@ __all__ = ["select_by_ascent"]
 # and fewer instances move, batches double from pass to pass: larger ones cost less, and disturb each other no more.
 FIRST_BATCHES, LAST_BATCHES = 32, 8
 # Instances are shuffled in blocks of neighbours, which memory delivers faster than single ones.
-BLOCK = 8
+BLOCK = 32
 # A batch with fewer candidates is not worth waking other threads for.
 MIN_SHARED_ENTRIES = 20_000
 # Candidates between two looks at the keyboard: a fraction of a second.
@@ -90,7 +90,7 @@ def _batch_size(problem: Problem, turn: int) -> int:
 
 def _visiting_order(n: int, batch: int, rng: np.random.Generator) -> NDArray:
     """A random order of the instances, by blocks where a batch holds many of them."""
-    if batch < 8 * BLOCK:
+    if batch < 4 * BLOCK:
         return rng.permutation(n)
     starts = rng.permutation(-(-n // BLOCK)) * BLOCK
     order = (starts[:, None] + np.arange(BLOCK)).ravel()
