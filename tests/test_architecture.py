@@ -21,6 +21,8 @@ SOURCE = ROOT / "src" / "tailwise"
 RANKS = {
     "errors": 0,
     "kernels": 1,
+    "parameters": 2,
+    "canonical": 2,
     "candidates": 2,
     "chosen": 2,
     "utilities": 3,

@@ -7,11 +7,13 @@ import hypothesis.extra.numpy as arrays
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailwise.candidates import Candidates, canonical_csr, is_integer
+from tailwise.candidates import Candidates
+from tailwise.canonical import canonical_csr
 from tailwise.errors import InputError
+from tailwise.parameters import is_integer
 
 DENSE = np.array([[0.875, 0.0, 0.25, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.5, 0.0, 1.0]])
 # The same entries, in an order that no canonical form has.
@@ -76,6 +78,7 @@ def test_integers_and_booleans_are_certain(dtype):
     assert_is_dense(Candidates.of(sp.csr_array(certain)), certain.astype(float))
 
 
+@settings(deadline=None)  # a kernel may be compiled in between
 @given(
     arrays.arrays(
         st.sampled_from([np.float32, np.float64]),
@@ -363,6 +366,7 @@ def keep_top_by_loop(dense, top):
     return kept
 
 
+@settings(deadline=None)  # a kernel may be compiled in between
 @given(
     arrays.arrays(
         np.float64, st.tuples(st.integers(1, 5), st.integers(1, 7)), elements=st.sampled_from([0, 0.25, 0.5, 1])
@@ -381,6 +385,7 @@ def test_sizes_and_repr():
         sp.csr_array((np.full(1200, 0.5), (np.zeros(1200, int), np.arange(1200))), shape=(2, 1200))
     )
     assert candidates.sizes.tolist() == [1200, 0]
+    assert candidates.n_entries == 1200
     assert repr(candidates) == "Candidates(2 instances, 1,200 labels, 1,200 entries)"
 
 

@@ -1,9 +1,9 @@
 """tailwise chooses which k labels to predict, so that a whole batch scores best on the utility that matters.
 
 >>> import numpy as np, tailwise as tw
->>> selection = tw.select(np.array([[0.9, 0.4, 0.1], [0.8, 0.6, 0.2]]), "macro-f1", k=1)
->>> selection.labels.ravel()
-array([0, 1], dtype=int32)
+>>> probabilities = np.array([[0.9, 0.4, 0.1], [0.8, 0.1, 0.7], [0.9, 0.2, 0.1]])
+>>> tw.select(probabilities, "macro-f1", k=1).labels.ravel()
+array([1, 2, 0], dtype=int32)
 """
 
 from __future__ import annotations

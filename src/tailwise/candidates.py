@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from tailwise.canonical import as_array, as_numbers, canonical_csr
 from tailwise.errors import InputError
 from tailwise.kernels.instance_wise import select_by_line
-from tailwise.kernels.rows import Rows, find_disorder, find_non_probability, sum_by_label
+from tailwise.kernels.rows import Rows, find_non_probability, sum_by_label
+from tailwise.parameters import is_integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Candidates", "canonical_csr", "is_integer"]
+__all__ = ["Candidates"]
 
 TABLE_COLUMNS = ("instance", "label", "probability")
 TABLE_LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -113,34 +114,13 @@ class Candidates:
 
     def to_csr(self) -> sp.csr_array:
         """The probabilities as a scipy CSR array that shares this memory (read-only)."""
-        return sp.csr_array((self.rows.values, self.rows.labels, self.rows.indptr), shape=self.shape, copy=False)
+        indptr = self.rows.indptr
+        if self.n_entries <= np.iinfo(np.int32).max:
+            indptr = indptr.astype(np.int32)  # beside 64-bit pointers scipy would copy the labels to 64 bits, too
+        return sp.csr_array((self.rows.values, self.rows.labels, indptr), shape=self.shape, copy=False)
 
     def __repr__(self) -> str:
         return f"Candidates({self.n_instances:,} instances, {self.n_labels:,} labels, {self.n_entries:,} entries)"
-
-
-def canonical_csr(matrix: Any, name: str) -> sp.csr_array:
-    """A dense or sparse matrix as CSR with sorted, distinct column indices; the input is not changed."""
-    matrix = _without_torch(matrix)
-    if not sp.issparse(matrix):
-        matrix = np.asarray(matrix)
-        if matrix.dtype.kind not in "fiub":
-            msg = f"{name} must hold numbers. Got an array of dtype {matrix.dtype}. Convert it to float32 or float64."
-            raise InputError(msg)
-    if matrix.ndim != 2 or 0 in matrix.shape:
-        shape = "x".join(map(str, matrix.shape)) or "a scalar"
-        msg = f"{name} must be a matrix with at least one instance and one label. Got shape {shape}."
-        raise InputError(msg)
-    csr = sp.csr_array(matrix)
-    if sp.issparse(matrix) and csr.nnz < matrix.nnz and matrix.format == "coo":
-        # scipy adds duplicates of a COO matrix up when converting; a second probability for a label is an error here.
-        _refuse_duplicate(name, *_first_duplicate_of_coo(matrix))
-    if find_disorder(csr.indptr, csr.indices) >= 0:
-        csr = csr.sorted_indices()
-        x = find_disorder(csr.indptr, csr.indices)
-        if x >= 0:
-            _refuse_duplicate(name, np.searchsorted(csr.indptr, x, side="right") - 1, csr.indices[x])
-    return csr
 
 
 def _from_any(probabilities: Any, n_labels: int | None) -> Candidates:
@@ -168,7 +148,7 @@ def _from_pair(pair: tuple, n_labels: int | None) -> Candidates:
     if len(pair) != 2:
         msg = f"probabilities as a tuple must be a pair (labels, values). Got {len(pair)} parts."
         raise InputError(msg)
-    labels, values = (np.asarray(_without_torch(part)) for part in pair)
+    labels, values = as_array(pair[0], "labels"), as_numbers(pair[1], "probabilities")
     if labels.ndim != 2 or labels.shape != values.shape:
         msg = f"labels and values must have the same shape (n, k'). Got {labels.shape} and {values.shape}."
         raise InputError(msg)
@@ -178,7 +158,7 @@ def _from_pair(pair: tuple, n_labels: int | None) -> Candidates:
 
 
 def _from_table(table: Any, n_labels: int | None) -> Candidates:
-    names = list(getattr(table, "column_names", None) or table.columns)
+    names = getattr(table, "column_names", None) or list(getattr(table, "columns", ()))
     missing = [name for name in TABLE_COLUMNS if name not in names]
     if missing:
         msg = (
@@ -186,66 +166,37 @@ def _from_table(table: Any, n_labels: int | None) -> Candidates:
         )
         raise InputError(msg)
     instances, labels, values = (np.asarray(table[name]) for name in TABLE_COLUMNS)
-    n_instances = int(instances.max()) + 1 if instances.size else 0
-    return _from_triples(instances, labels, values, n_instances, n_labels)
+    return _from_triples(instances, labels, as_numbers(values, "probabilities"), None, n_labels)
 
 
 def _from_triples(
-    instances: NDArray, labels: NDArray, values: NDArray, n_instances: int, n_labels: int | None
+    instances: NDArray, labels: NDArray, values: NDArray, n_instances: int | None, n_labels: int | None
 ) -> Candidates:
     for name, numbers in (("instance", instances), ("label", labels)):
         if numbers.dtype.kind not in "iu" or (numbers.size and numbers.min() < 0):
             came = numbers.dtype if numbers.dtype.kind not in "iu" else numbers.min()
             msg = f"{name} numbers must be integers of at least 0. Got {came}. Map names to 0, 1, 2, ... first."
             raise InputError(msg)
-    m = n_labels if n_labels is not None else (int(labels.max()) + 1 if labels.size else 0)
+    n = n_instances if n_instances is not None else _count(instances)
+    m = n_labels if n_labels is not None else _count(labels)
+    if not is_integer(m) or m < 0:
+        msg = f"n_labels must be an integer of at least 1. Got {n_labels!r}."
+        raise InputError(msg)
     if labels.size and labels.max() >= m:
         msg = f"label numbers must be below n_labels={m}. Got {labels.max()}. Give a larger n_labels."
         raise InputError(msg)
-    return _from_csr(
-        canonical_csr(sp.coo_array((values, (instances, labels)), shape=(n_instances, m)), "probabilities")
-    )
+    return _from_csr(canonical_csr(sp.coo_array((values, (instances, labels)), shape=(n, m)), "probabilities"))
 
 
-def _without_torch(matrix: Any) -> Any:
-    """A torch tensor as the numpy or scipy object that shares its memory; anything else as it is."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(matrix, torch.Tensor):
-        return matrix
-    tensor = matrix.detach().cpu()
-    if tensor.layout == torch.sparse_csr:
-        parts = (tensor.values().numpy(), tensor.col_indices().numpy(), tensor.crow_indices().numpy())
-        return sp.csr_array(parts, shape=tuple(tensor.shape))
-    if tensor.layout == torch.sparse_coo:
-        return sp.coo_array((tensor._values().numpy(), tuple(tensor._indices().numpy())), shape=tuple(tensor.shape))
-    return (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy()
-
-
-def _first_duplicate_of_coo(matrix: Any) -> tuple[int, int]:
-    rows, columns = matrix.coords if hasattr(matrix, "coords") else (matrix.row, matrix.col)
-    order = np.lexsort((columns, rows))
-    rows, columns = rows[order], columns[order]
-    x = int(np.argmax((np.diff(rows) == 0) & (np.diff(columns) == 0)))
-    return rows[x], columns[x]
-
-
-def _refuse_duplicate(name: str, instance: int, label: int) -> None:
-    msg = (
-        f"{name} must hold each label of an instance once. Instance {instance} holds label {label} twice. "
-        "Merge the duplicates (sum_duplicates() of a scipy matrix adds them up) before selecting."
-    )
-    raise InputError(msg)
+def _count(numbers: NDArray) -> int:
+    """How many there are if the largest is the last."""
+    return int(numbers.max()) + 1 if numbers.size else 0
 
 
 def _refuse_value(value: float, instance: int, label: int) -> None:
     remedy = "Are these logits? Apply a sigmoid first." if np.isfinite(value) else "Remove or replace such entries."
     msg = f"probabilities must lie in [0, 1]. Got {value:g} for instance {instance}, label {label}. {remedy}"
     raise InputError(msg)
-
-
-def is_integer(value: Any) -> bool:
-    """Whether a parameter is an integer, Python's or numpy's; True and False are none."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _read_only(array: NDArray) -> NDArray:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.candidates import canonical_csr
+from tailwise.canonical import as_array, canonical_csr
 from tailwise.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ class Chosen:
         """
         if isinstance(selection, Chosen):
             chosen = selection
-        elif sp.issparse(selection) or np.asarray(selection).dtype == bool:
-            chosen = _from_indicator(selection, name)
         else:
-            chosen = _from_labels(np.asarray(selection), n_labels, name)
+            array = as_array(selection, name)
+            is_indicator = sp.issparse(array) or array.dtype == bool
+            chosen = _from_indicator(array, name) if is_indicator else _from_labels(array, n_labels, name)
         if n_labels is not None and chosen.n_labels != n_labels:
             msg = f"{name} must speak of the same {n_labels} labels as the rest. Got one of {chosen.n_labels} labels."
             raise InputError(msg)

@@ -8,20 +8,27 @@ import time
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from tailwise.cli.main import main
 from tailwise.datasets import load_selection, save, zipf_candidates
 
 SECONDS = 60
-# Some seconds of work: small steps from a bad start, to the very end.
-LONG = "-u macro-f1 -k 20 --init random --tolerance 0 --max-passes 100000 --batch 1 --workers 1"
+# Some seconds of work: many instances, a bad start, to the very end.
+LONG = "-u macro-f1 -k 20 --init random --tolerance 0 --max-passes 100000"
+N_INSTANCES = 100_000
 
 
 @pytest.fixture(scope="module")
 def large_folder(tmp_path_factory):
+    # Drawing so many candidates would take longer than the tests: the labels of few instances serve for all.
+    labels = np.tile(zipf_candidates(2_000, 3_000, 100).indices, N_INSTANCES // 2_000)
+    values = np.random.default_rng(0).random(labels.size, dtype=np.float32) ** 8
+    starts = np.arange(0, labels.size + 1, 100)
     folder = tmp_path_factory.mktemp("large")
-    save(folder / "probabilities.npz", zipf_candidates(20_000, 3_000, 100))
-    return folder
+    save(folder / "probabilities.npz", sp.csr_array((values, labels, starts), shape=(N_INSTANCES, 3_000)))
+    yield folder
+    os.remove(folder / "probabilities.npz")  # large, and pytest keeps folders for a while
 
 
 def read_until(terminal, pattern):
@@ -58,7 +65,7 @@ def interrupt(start_on_terminal, folder, output, *options):
 
 
 def test_nothing_is_written(start_on_terminal, large_folder):
-    code, out, seen = interrupt(start_on_terminal, large_folder, "nothing.npz")
+    code, out, seen = interrupt(start_on_terminal, large_folder, "nothing.npz", "--batch", 1, "--workers", 1)
     assert code == 130
     assert out == ""
     assert "tailwise: interrupted, nothing written (--keep-partial would keep the best so far)" in seen
@@ -67,13 +74,13 @@ def test_nothing_is_written(start_on_terminal, large_folder):
 
 
 def test_the_best_so_far_is_kept_when_asked_for(start_on_terminal, large_folder):
-    code, out, seen = interrupt(start_on_terminal, large_folder, "partial.npz", "--keep-partial")
+    code, out, seen = interrupt(start_on_terminal, large_folder, "partial.npz", "--workers", 2, "--keep-partial")
     assert code == 130
     assert "not converged" in out
     assert "Traceback" not in seen
     chosen = load_selection(large_folder / "partial.npz")
     os.remove(large_folder / "partial.npz")
-    assert chosen.labels.shape == (20_000, 20)
+    assert chosen.labels.shape == (N_INSTANCES, 20)
     assert chosen.labels.min() >= 0
     assert (np.diff(np.sort(chosen.labels, axis=1), axis=1) > 0).all()
     assert os.listdir(large_folder) == ["probabilities.npz"]

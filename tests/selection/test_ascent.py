@@ -31,12 +31,12 @@ def problem_of(seed, mixture, n=7, m=5, k=2, density=0.8, **options):
     return reference.Problem(matrix, mixture, k, training=training, **options)
 
 
-def select(problem, **options):
+def select(problem, dtype=np.float64, **options):
     training = problem.setting.training
     priors = tw.LabelPriors(training.counts, training.n_instances)
     defaults = {"method": "ascent", "fill": "none", "tolerance": 0, "condition_positives": problem.p}
     options = {**defaults, "priors": priors, **options}
-    return tw.select(problem.matrix, utilities.as_text(problem.mixture), problem.budgets, **options)
+    return tw.select(problem.matrix.astype(dtype), utilities.as_text(problem.mixture), problem.budgets, **options)
 
 
 def random_labels(seed, problem, k=2):
@@ -228,6 +228,17 @@ def test_given_condition_positives(mixture):
 
 
 @every_mixture
+def test_single_precision(mixture):
+    for seed in SEEDS:
+        problem = problem_of(seed, mixture)
+        problem.matrix[:] = problem.matrix.astype(np.float32)
+        single = select(problem, dtype=np.float32)
+        # The same numbers in double precision: sums are taken in double precision either way.
+        assert single.history == select(problem).history
+        assert single.expected == pytest.approx(value_of(problem, single.labels), rel=1e-10)
+
+
+@every_mixture
 def test_scaling_scales_the_value_only(mixture):
     problem = problem_of(3, mixture)
     scaled = problem_of(3, {name: 4 * factor for name, factor in mixture.items()})
@@ -255,7 +266,7 @@ def test_seeds_differ():
 
 
 @pytest.mark.parametrize("name", ["macro-f1", "macro-precision", "macro-gmean", "coverage"])
-@pytest.mark.parametrize("batch", [20, 100])
+@pytest.mark.parametrize("batch", [20, 150])
 def test_large_batches_end_where_no_instance_gains(name, batch):
     problem = reference.Problem(reference.random_matrix(6, 150, 20, density=0.3), name, 3)
     found = tw.select(problem.matrix, name, 3, batch=batch, tolerance=0, fill="none")

@@ -160,14 +160,19 @@ def test_same_seed_same_bytes_for_any_number_of_workers(problem, text, seed):
     assert_same(first, tw.select(as_csr(steps), text, k, workers=2, **options))
 
 
+@pytest.mark.boundscheck
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("text", ["ps-precision", "macro-precision", "macro-f1", "coverage", "precision + macro-gmean"])
-def test_workers_do_not_matter_on_a_larger_batch(text, dtype):
-    matrix = sp.random_array((700, 90), density=0.15, rng=np.random.default_rng(1), dtype=dtype).tocsr()
-    priors = tw.LabelPriors(np.arange(90), 100)
-    for options in ({"k": 3}, {"k": 3, "batch": 128}, {"k": 3, "init": "greedy"}, {"k": None}):
-        one, two = (tw.select(matrix, text, workers=workers, priors=priors, **options) for workers in (1, 2))
+def test_workers_do_not_matter_where_work_is_shared(text, dtype):
+    # Large enough for every loop to be split between threads.
+    matrix = sp.random_array((3000, 400), density=0.07, rng=np.random.default_rng(1), dtype=dtype).tocsr()
+    priors = tw.LabelPriors(np.arange(400), 400)
+    for options in ({"k": 3}, {"k": 3, "batch": 1500, "init": "random"}, {"k": 3, "method": "greedy"}, {"k": None}):
+        one, two, three = (
+            tw.select(matrix, text, workers=workers, priors=priors, max_passes=3, **options) for workers in (1, 2, 3)
+        )
         assert_same(one, two)
+        assert_same(one, three)
 
 
 def test_inputs_stay_as_they_are():

@@ -10,7 +10,7 @@ from reference import utilities
 import tailwise as tw
 from tailwise.errors import InputError
 from tailwise.experiments.trade_off import PAPER_ALPHAS
-from tailwise.utilities import WeightedInstance
+from tailwise.utilities import WeightedInstance, as_utility
 
 mpl.use("Agg")
 
@@ -31,7 +31,8 @@ def value_of(name, labels, matrix=MATRIX, k=2):
 def test_the_ends_are_the_pure_utilities(first, second):
     curve = tw.trade_off(MATRIX, first, second, 2, alphas=[1.0, 0.5, 0.0], priors=PRIORS)
     assert curve.alphas.tolist() == [0.0, 0.5, 1.0]
-    assert (curve.first, curve.second, curve.measured) == (first, second, "expected")
+    names = tuple(str(as_utility(name, PRIORS)) for name in (first, second))
+    assert (curve.first, curve.second, curve.measured) == (*names, "expected")
     for name, point in ((first, curve.points[0]), (second, curve.points[-1])):
         pure = tw.select(MATRIX, name, 2, priors=PRIORS)
         np.testing.assert_array_equal(point.selection.labels, pure.labels)

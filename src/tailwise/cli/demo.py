@@ -35,15 +35,24 @@ MACRO_COLUMNS = {
     "catalogue-coverage": "Cat",
 }
 BUDGETS = (1, 3, 5)
+EXAMPLES = """\
+examples:
+  tailwise demo
+  tailwise demo --seed 7 --out elsewhere
+      other labels, drawn anew; the picture in the folder elsewhere
+"""
 PICTURED_BUDGET = 3
 
 
 def add_parser(commands: Any) -> None:
+    """Add the command to those of the parser."""
     parser = commands.add_parser(
         "demo",
         help="see every strategy on a synthetic data set",
         description="Select by every strategy of the paper on a synthetic long-tailed data set whose true "
         "probabilities are known, print all metrics on the drawn labels, and draw what macro-F1 costs in precision.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--out", default="tailwise-demo", metavar="DIR", help="for the picture (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the data set (default: %(default)s)")

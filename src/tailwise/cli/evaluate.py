@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
+import math
 from typing import Any
 
 __all__ = ["add_parser"]
@@ -21,6 +21,7 @@ examples:
 
 
 def add_parser(commands: Any) -> None:
+    """Add the command to those of the parser."""
     parser = commands.add_parser(
         "evaluate",
         help="score a selection on true labels",
@@ -52,8 +53,9 @@ def run(options: argparse.Namespace) -> int:
         priors=options.priors,
     )
     if options.format == "json":
-        json.dump(evaluation.to_dict(), sys.stdout, indent=2)
-        print()
+        # JSON has no NaN.
+        values = {name: None if math.isnan(value) else value for name, value in evaluation.items()}
+        print(json.dumps(values, indent=2))
     elif options.format == "csv":
         print("metric,value")
         for name, value in evaluation.items():

@@ -47,9 +47,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("tailwise: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The interpreter flushes standard output once more at exit; let that go nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return BROKEN_PIPE
+    except OSError as error:  # files raise FileError, so this is standard output
+        _drop_output()
+        print(f"tailwise: error: The output could not be written: {error.strerror}.", file=sys.stderr)
+        return BAD_INPUT
+
+
+def _drop_output() -> None:
+    """The interpreter flushes standard output once more at exit; let that go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _build_parser() -> argparse.ArgumentParser:

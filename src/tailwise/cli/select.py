@@ -33,6 +33,7 @@ chosen labels of each instance, best first.
 
 
 def add_parser(commands: Any) -> None:
+    """Add the command to those of the parser."""
     parser = commands.add_parser(
         "select",
         help="choose k labels per instance",

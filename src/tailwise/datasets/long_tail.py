@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from tailwise.datasets.matrices import build_csr
 from tailwise.datasets.zipf import check_exponent, check_size, draw_candidates, zipf_popularities
 from tailwise.errors import InputError
+from tailwise.parameters import check_seed
 from tailwise.utilities.priors import LabelPriors
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ def make_long_tail(
     top = min(check_size("top", top), n_labels)
     n_training = check_size("n_training", n_training)
     _check_labels_per_instance(labels_per_instance, top)
+    check_seed(seed)
     rng = np.random.default_rng(seed)
     popularities = zipf_popularities(n_labels, check_exponent(exponent))
     inclusions = _inclusion_probabilities(popularities, top)

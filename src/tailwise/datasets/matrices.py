@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.candidates import canonical_csr
+from tailwise.canonical import canonical_csr
 from tailwise.errors import InputError
 
 if TYPE_CHECKING:

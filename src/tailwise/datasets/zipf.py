@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from tailwise.datasets.matrices import build_csr
 from tailwise.errors import InputError
+from tailwise.parameters import check_seed, is_integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,6 +57,7 @@ def zipf_candidates(n_instances: int, n_labels: int, top: int, exponent: float =
     """
     n_instances, n_labels = check_size("n_instances", n_instances), check_size("n_labels", n_labels)
     top = check_size("top", top, n_labels)
+    check_seed(seed)
     rng = np.random.default_rng(seed)
     labels = draw_candidates(rng, zipf_popularities(n_labels, check_exponent(exponent)), n_instances, top)
     values = np.clip(rng.beta(0.15, 3.0, labels.size), 1e-6, 1 - 1e-6).astype(np.float32)
@@ -109,8 +111,7 @@ def _complete_row(rng: np.random.Generator, popularities: NDArray, found: NDArra
 
 def check_size(name: str, value: int, largest: int | None = None) -> int:
     """Refuse a size that is no integer from 1 to ``largest``."""
-    is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not is_integer or value < 1 or (largest is not None and value > largest):
+    if not is_integer(value) or value < 1 or (largest is not None and value > largest):
         rule = "of at least 1" if largest is None else f"between 1 and {largest}, the number of labels"
         msg = f"{name} must be an integer {rule}. Got {value!r}."
         raise InputError(msg)

@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from types import TracebackType
 
-from tailwise.candidates import is_integer
 from tailwise.errors import InputError
+from tailwise.parameters import is_integer
 
 __all__ = ["Threads"]
 

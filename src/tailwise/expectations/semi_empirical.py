@@ -83,7 +83,10 @@ class SemiEmpirical:
 
     def expected(self) -> float:
         """The expected utility at the present totals."""
-        return float(self.objective.totals[:, kernels.VALUE].sum()) + self._constant
+        totals, linear = self.objective.totals, self.objective.linear
+        psi = totals[:, kernels.PSI] + linear[:, 0] * totals[:, kernels.T] + linear[:, 1] * totals[:, kernels.Q]
+        coverage = self.objective.coverage * (1 - totals[:, kernels.FAILURE])
+        return float((psi + coverage).sum()) + self._constant
 
     def raise_failure(self) -> None:
         for term in self._custom:

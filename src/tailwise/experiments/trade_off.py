@@ -13,7 +13,10 @@ from tailwise.errors import InputError, MissingExtraError
 from tailwise.expectations import SemiEmpirical
 from tailwise.metrics import evaluate
 from tailwise.selection import Selection, select
-from tailwise.utilities import Utility, as_utility
+from tailwise.selection.batch import describe_batch
+from tailwise.selection.budget import check_budgets
+from tailwise.selection.selecting import load_if_path
+from tailwise.utilities import LabelPriors, Utility, as_utility
 from tailwise.utilities.base import Batch
 
 if TYPE_CHECKING:
@@ -72,7 +75,8 @@ class Curve:
         if not 0 <= max_drop <= 1:
             msg = f"max_drop must be a share between 0 and 1. Got {max_drop}. Use 0.05 for five percent."
             raise InputError(msg)
-        floor = (1 - max_drop) * max(point.first for point in self.points)
+        highest = max(point.first for point in self.points)
+        floor = highest - max_drop * abs(highest)
         return max((point for point in self.points if point.first >= floor), key=lambda point: point.second)
 
     def plot(self, axes: Any = None) -> Any:
@@ -125,34 +129,41 @@ def trade_off(
     -------
     Curve
     """
-    candidates = Candidates.of(probabilities)
+    candidates = Candidates.of(load_if_path(probabilities))
+    priors = None if priors is None else LabelPriors.from_labels(load_if_path(priors))
     first, second = as_utility(first, priors), as_utility(second, priors)
+    budgets = check_budgets(k, *candidates.shape)
+    if budgets is None:
+        msg = "k must be an integer or one integer per instance for a trade-off. Got None."
+        raise InputError(msg)
+    batch = describe_batch(candidates, budgets, priors, options.get("condition_positives"))
     points = []
     for alpha in _check_alphas(alphas):
-        utility = (1 - alpha) * first + alpha * second
-        selection = select(candidates, utility, k, priors=priors, **options)
-        first_value, second_value = (_measure(part, candidates, selection, k, truth) for part in (first, second))
-        points.append(CurvePoint(alpha, first_value, second_value, selection))
+        selection = select(candidates, (1 - alpha) * first + alpha * second, budgets, priors=priors, **options)
+        if truth is None:
+            values = [_expect(utility, candidates, batch, selection) for utility in (first, second)]
+        else:
+            values = _realise((first, second), batch, selection, truth)
+        points.append(CurvePoint(alpha, values[0], values[1], selection))
     return Curve(str(first), str(second), tuple(points), "expected" if truth is None else "realised")
 
 
 def _check_alphas(alphas: Sequence[float] | None) -> list[float]:
     values = sorted({0.0, *PAPER_ALPHAS, 1.0} if alphas is None else {float(alpha) for alpha in alphas})
-    if not values or values[0] < 0 or values[-1] > 1:
+    if not values or not all(0 <= value <= 1 for value in values):
         msg = f"alphas must be shares between 0 and 1, at least one. Got {alphas}."
         raise InputError(msg)
     return values
 
 
-def _measure(utility: Utility, candidates: Candidates, selection: Selection, k: Any, truth: Any) -> float:
-    n_instances, n_labels = candidates.shape
-    mean_budget = float(np.mean(k))
-    if truth is None:
-        n_slots = round(mean_budget * n_instances)
-        batch = Batch(n_instances, n_labels, n_slots, candidates.condition_positives())
-        expectation = SemiEmpirical(utility, candidates, batch)
-        expectation.count_labels(selection)
-        return expectation.expected()
+def _expect(utility: Utility, candidates: Candidates, batch: Batch, selection: Selection) -> float:
+    expectation = SemiEmpirical(utility, candidates, batch)
+    expectation.count_labels(selection)
+    return expectation.expected()
+
+
+def _realise(utilities: tuple[Utility, ...], batch: Batch, selection: Selection, truth: Any) -> list[float]:
     table = evaluate(truth, selection, ["precision"]).per_label()
-    counts = (table[name] for name in ("true_positives", "predicted_positives", "condition_positives"))
-    return float(utility.psi(*counts, n_instances=n_instances, k=mean_budget).sum())
+    counts = [table[name] for name in ("true_positives", "predicted_positives", "condition_positives")]
+    k = batch.n_slots / batch.n_instances
+    return [float(utility.psi(*counts, n_instances=batch.n_instances, k=k).sum()) for utility in utilities]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compiling import kernel, part, step
-from tailwise.kernels.objective import VALUE, add_instance, gain_of, own_gain_of, refresh_line, value_with
+from tailwise.kernels.objective import add_instance, gain_of, own_gain_of, refresh_line
 from tailwise.kernels.ranking import holds, insert
 
 
@@ -92,11 +92,10 @@ def propose_rows(rows, objective, chosen, budgets, instances, gains, swaps, firs
 def change_of(objective, swaps, r):
     """What the utility gains, now, by the swaps of row r."""
     change = 0.0
-    for side in range(2):
-        count = 1.0 if side == TAKE else -1.0
-        for c in range(swaps.counts[r, side]):
-            j = swaps.labels[r, side, c]
-            change += value_with(objective, j, swaps.values[r, side, c], count) - objective.totals[j, VALUE]
+    for c in range(swaps.counts[r, LEAVE]):
+        change -= own_gain_of(objective, swaps.labels[r, LEAVE, c], swaps.values[r, LEAVE, c])
+    for c in range(swaps.counts[r, TAKE]):
+        change += gain_of(objective, swaps.labels[r, TAKE, c], swaps.values[r, TAKE, c])
     return change
 
 

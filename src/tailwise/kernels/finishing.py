@@ -10,26 +10,29 @@ from tailwise.kernels.ranking import insert
 
 
 @step
-def sort_rows(rows, objective, chosen, gains, best):
-    k = chosen.shape[1]
-    for i in range(chosen.shape[0]):
+def sort_rows(rows, objective, labels, positions, gains, best):
+    k = labels.shape[1]
+    for i in range(labels.shape[0]):
         size = 0
-        while size < k and chosen[i, size] >= 0:
-            x = rows.indptr[i] + chosen[i, size]
-            gain = own_gain_of(objective, rows.labels[x], np.float64(rows.values[x]))
-            insert(gains, best, 0, size, k, gain, chosen[i, size])
+        while size < k and labels[i, size] >= 0:
+            x = positions[i, size]
+            e = np.float64(rows.values[rows.indptr[i] + x]) if x >= 0 else 0.0
+            gain = own_gain_of(objective, labels[i, size], e)
+            insert(gains, best, 0, size, k, gain, labels[i, size])
             size += 1
         for c in range(size):
-            chosen[i, c] = best[0, c]
+            labels[i, c] = best[0, c]
 
 
 @kernel
-def sort_by_gain(rows, objective, chosen):
-    """Put the best gain of each row first.
+def sort_by_gain(rows, objective, labels, positions):
+    """Put the best gain of each row first; ties: the smaller label.
 
-    Shapes: chosen (n, k), positions within the row, -1 for none. Writes: chosen.
+    Shapes: labels (n, k), -1 for none; positions (n, k), where they stand in the row, -1 for no candidate.
+    Writes: labels.
     """
-    sort_rows(rows, objective, chosen, np.empty(chosen.shape[1]), np.empty((1, chosen.shape[1]), np.int32))
+    k = labels.shape[1]
+    sort_rows(rows, objective, labels, positions, np.empty(k), np.empty((1, k), np.int32))
 
 
 @kernel

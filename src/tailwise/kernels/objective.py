@@ -17,8 +17,8 @@ import numpy as np
 from tailwise.kernels.compiling import kernel, part, step
 from tailwise.kernels.formulas import call_formula
 
-# Columns of Objective.totals.
-T, Q, LOG_FAILURE, FAILURE, P, VALUE = range(6)
+# Columns of Objective.totals. PSI is what the formulas give; the linear part and coverage follow from the others.
+T, Q, LOG_FAILURE, FAILURE, P, PSI = range(6)
 N_TOTALS = 6
 
 # Columns of Objective.factors, and how a formula bends in t at fixed q and p.
@@ -34,7 +34,7 @@ SLACK = 1e-13
 
 
 class Objective(NamedTuple):
-    totals: np.ndarray  # float64 (m, N_TOTALS): t, q, log of prod (1 - eta), the product, p, value
+    totals: np.ndarray  # float64 (m, N_TOTALS): t, q, log of prod (1 - eta), the product, p, psi
     lines: np.ndarray  # float64 (m, 2): slope, offset
     linear: np.ndarray  # float64 (m, 2): a, b
     formulas: np.ndarray  # int64 (F,): addresses
@@ -54,53 +54,60 @@ def formula_at(objective, f, t, q, p):
 
 
 @part
-def failure_with(totals, j, e, count):
-    """Probability that label j is right for none of its instances, with one more (count 1), one less (-1), or as is."""
-    failure, e = totals[j, FAILURE], min(e, LARGEST_BELOW_ONE)
-    if count > 0.0:
-        failure *= 1.0 - e
-    elif count < 0.0:
-        # The logarithm still knows what remains where the product is too small for a number.
-        if failure > SMALLEST_FAILURE:
-            failure = min(1.0, failure / (1.0 - e))
-        else:
-            failure = np.exp(min(0.0, totals[j, LOG_FAILURE] - log_failure(e)))
+def failure_without(totals, j, e):
+    """Probability that label j is right for none of its instances but one, of probability e."""
+    failure = totals[j, FAILURE]
+    if failure > SMALLEST_FAILURE:
+        failure = min(1.0, failure / (1.0 - min(e, LARGEST_BELOW_ONE)))
+    else:  # too small for a number; the logarithm still knows what remains
+        failure = np.exp(min(0.0, totals[j, LOG_FAILURE] - log_failure(e)))
     return failure
 
 
 @part
-def value_with(objective, j, e, count):
-    """The utility of label j with one instance of probability e more (count 1), one less (-1), or as it is (0)."""
-    totals = objective.totals
-    t = max(0.0, totals[j, T] + count * e)
-    q = totals[j, Q] + count
-    value = objective.linear[j, 0] * t + objective.linear[j, 1] * q
+def psi_at(objective, j, t, q):
+    """What the formulas give for label j."""
+    psi = 0.0
     for f in range(objective.formulas.size):
-        value += objective.factors[f, COEFFICIENT] * formula_at(objective, f, t, q, totals[j, P])
-    if objective.coverage > 0.0:
-        value += objective.coverage * (1.0 - failure_with(totals, j, e, count))
-    return value
+        psi += objective.factors[f, COEFFICIENT] * formula_at(objective, f, t, q, objective.totals[j, P])
+    return psi
 
 
 @part
 def gain_of(objective, j, e):
     """What label j gains with one more instance of probability e."""
-    return value_with(objective, j, e, 1.0) - objective.totals[j, VALUE]
+    totals = objective.totals
+    psi = psi_at(objective, j, totals[j, T] + e, totals[j, Q] + 1.0)
+    linear = objective.linear[j, 0] * e + objective.linear[j, 1]
+    return linear + (psi - totals[j, PSI]) + objective.coverage * totals[j, FAILURE] * e
 
 
 @part
 def own_gain_of(objective, j, e):
     """What label j would lose without one of its instances, of probability e."""
-    return objective.totals[j, VALUE] - value_with(objective, j, e, -1.0)
+    totals = objective.totals
+    psi = psi_at(objective, j, max(0.0, totals[j, T] - e), totals[j, Q] - 1.0)
+    gain = objective.linear[j, 0] * e + objective.linear[j, 1] + (totals[j, PSI] - psi)
+    if objective.coverage > 0.0:
+        gain += objective.coverage * failure_without(totals, j, e) * e
+    return gain
+
+
+@part
+def value_of(objective, j):
+    """The utility of label j at its totals."""
+    t, q = objective.totals[j, T], objective.totals[j, Q]
+    linear = objective.linear[j, 0] * t + objective.linear[j, 1] * q
+    return linear + psi_at(objective, j, t, q) + objective.coverage * (1.0 - objective.totals[j, FAILURE])
 
 
 @part
 def add_instance(objective, j, e, count):
     """Add an instance of probability e to label j (count 1) or take it out (-1); the line is left to refresh_line."""
     totals = objective.totals
-    totals[j, VALUE] = value_with(objective, j, e, count)
     totals[j, T] = max(0.0, totals[j, T] + count * e)
     totals[j, Q] += count
+    totals[j, PSI] = psi_at(objective, j, totals[j, T], totals[j, Q])
     if objective.coverage > 0.0:
         totals[j, LOG_FAILURE] = min(0.0, totals[j, LOG_FAILURE] + count * log_failure(e))
         totals[j, FAILURE] = np.exp(totals[j, LOG_FAILURE])
@@ -130,13 +137,12 @@ def refresh_line(objective, j):
     slope, offset = objective.linear[j, 0], objective.linear[j, 1]
     for f in range(objective.formulas.size):
         formula_slope, formula_offset = bound_formula(objective, f, t, q + 1.0, p)
-        coefficient = objective.factors[f, COEFFICIENT]
-        slope += coefficient * formula_slope
-        offset += coefficient * (formula_offset - formula_at(objective, f, t, q, p))
-    if objective.coverage > 0.0:
-        slope += objective.coverage * totals[j, FAILURE]
+        slope += objective.factors[f, COEFFICIENT] * formula_slope
+        offset += objective.factors[f, COEFFICIENT] * formula_offset
+    offset -= totals[j, PSI]
+    slope += objective.coverage * totals[j, FAILURE]
     objective.lines[j, 0] = slope
-    objective.lines[j, 1] = offset + SLACK * (abs(slope) + abs(offset) + abs(totals[j, VALUE]))
+    objective.lines[j, 1] = offset + SLACK * (abs(slope) + abs(offset) + abs(totals[j, PSI]))
 
 
 @step
@@ -144,7 +150,7 @@ def refresh_labels(objective):
     totals = objective.totals
     for j in range(totals.shape[0]):
         totals[j, FAILURE] = np.exp(totals[j, LOG_FAILURE])
-        totals[j, VALUE] = value_with(objective, j, 0.0, 0.0)
+        totals[j, PSI] = psi_at(objective, j, totals[j, T], totals[j, Q])
         refresh_line(objective, j)
 
 
@@ -164,13 +170,13 @@ def count_rows(rows, chosen, totals, uses_failure):
 
 @kernel
 def refresh(objective):
-    """Bring values and lines of all labels up to date with t, q, p and the failure probabilities."""
+    """Bring psi, failure probability and line of all labels up to date with t, q, p and the log of the failure."""
     refresh_labels(objective)
 
 
 @kernel
 def count_selected(rows, chosen, objective):
-    """Set t, q and the failure probabilities from scratch; the rest is left to refresh.
+    """Set t, q and the log of the failure probability from scratch; the rest is left to refresh.
 
     Shapes: chosen (n, k), positions within the row, -1 for none. Writes: objective.totals.
     """

@@ -3,7 +3,10 @@
 import numpy as np
 
 from tailwise.kernels.compiling import kernel, step
-from tailwise.kernels.objective import FAILURE, Q, T, value_with
+from tailwise.kernels.objective import FAILURE, Q, T, value_of
+
+# Values closer than this (a share of them) are equal but for rounding.
+TIE = 1e-12
 
 
 @step
@@ -12,14 +15,14 @@ def find_best_prefix(values, order, objective, j):
     totals = objective.totals
     totals[j, :FAILURE] = 0.0
     totals[j, FAILURE] = 1.0
-    best, best_size = value_with(objective, j, 0.0, 0.0), 0
+    best, best_size = value_of(objective, j), 0
     for size in range(1, order.size + 1):
         e = np.float64(values[order[size - 1]])
         totals[j, T] += e
         totals[j, Q] += 1.0
         totals[j, FAILURE] *= 1.0 - e
-        value = value_with(objective, j, 0.0, 0.0)
-        if value > best:
+        value = value_of(objective, j)
+        if value > best + TIE * abs(best):
             best, best_size = value, size
     return best_size
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from tailwise.candidates import canonical_csr
+from tailwise.canonical import canonical_csr
 from tailwise.chosen import Chosen
 from tailwise.errors import InputError
 from tailwise.utilities.priors import LabelPriors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 __all__ = ["format_table"]
@@ -32,7 +33,7 @@ def format_table(
     Macro-F1  40.00   20.00*
     """
     texts = {name: {key: f"{100 * values[key]:.{digits}f}" for key in columns} for name, values in rows.items()}
-    best_texts = {key: f"{100 * max(values[key] for values in rows.values()):.{digits}f}" for key in columns}
+    best_texts = {key: f"{100 * _largest(rows, key):.{digits}f}" for key in columns}
     widths = {key: max(len(title), *(len(row[key]) for row in texts.values())) for key, title in columns.items()}
     name_width, no_mark = max(map(len, rows)), " " * len(mark)
     lines = [" " * name_width + "".join(f"  {title:>{widths[key]}}{no_mark}" for key, title in columns.items())]
@@ -40,3 +41,8 @@ def format_table(
         cells = (f"  {row[key]:>{widths[key]}}{mark if row[key] == best_texts[key] else no_mark}" for key in columns)
         lines.append(f"{name:<{name_width}}" + "".join(cells))
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _largest(rows: Mapping[str, Mapping[str, float]], key: str) -> float:
+    numbers = [values[key] for values in rows.values() if not math.isnan(values[key])]
+    return max(numbers, default=-math.inf)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailwise.candidates import is_integer
 from tailwise.errors import InputError
+from tailwise.parameters import is_integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

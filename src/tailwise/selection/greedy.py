@@ -16,7 +16,7 @@ def select_greedy(problem: Problem) -> Outcome:
     The paper's greedy, made for a stream, knows p only of the instances seen; here the whole batch is at hand, so p is
     that of the batch.
     """
-    positions = np.full((problem.budgets.size, max(1, int(problem.budgets.max()))), -1, dtype=np.int32)
+    positions = problem.empty_positions()
     problem.expectation.count(positions)
     order = np.random.default_rng(problem.settings.seed).permutation(problem.budgets.size)
     buffers = make_buffers(problem.candidates.n_labels, 1, positions.shape[1])

@@ -12,7 +12,6 @@ from tailwise.selection.problem import Outcome, Problem
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tailwise.engines import Threads
     from tailwise.kernels.rows import Rows
 
 __all__ = ["select_best", "select_instance_wise"]
@@ -23,13 +22,15 @@ ONE, ZERO = np.ones(1), np.zeros(1)
 def select_instance_wise(problem: Problem) -> Outcome:
     """Each instance takes its k labels of largest a_j eta + b_j: the global optimum, in one pass."""
     slopes, offsets = (np.ascontiguousarray(column) for column in problem.expectation.objective.linear.T)
-    positions = select_best(problem.candidates.rows, problem.room, problem.threads, slopes, offsets)
+    positions = select_best(problem, problem.candidates.rows, slopes, offsets)
     problem.expectation.count(positions)
     return Outcome(positions, (problem.expectation.expected(),))
 
 
-def select_best(rows: Rows, room: NDArray, threads: Threads, slopes: NDArray = ONE, offsets: NDArray = ZERO) -> NDArray:
+def select_best(problem: Problem, rows: Rows, slopes: NDArray = ONE, offsets: NDArray = ZERO) -> NDArray:
     """Positions of the labels of largest slope_j * eta + offset_j in each row, by default of the most probable."""
-    positions = np.empty((room.size, max(1, int(room.max()))), dtype=np.int32)
-    threads.split(room.size, lambda first, last: select_by_line(rows, slopes, offsets, room, positions, first, last))
+    positions, room = problem.empty_positions(), problem.room
+    problem.threads.split(
+        room.size, lambda first, last: select_by_line(rows, slopes, offsets, room, positions, first, last)
+    )
     return positions

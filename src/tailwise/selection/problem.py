@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailwise.candidates import Candidates, is_integer
+from tailwise.candidates import Candidates
 from tailwise.errors import InputError
+from tailwise.parameters import check_seed, is_integer
 from tailwise.utilities.base import Utility
 
 if TYPE_CHECKING:
@@ -41,9 +42,7 @@ class Settings:
         if self.batch != "auto" and (not is_integer(self.batch) or int(self.batch) < 1):
             msg = f"batch must be an integer of at least 1, or 'auto'. Got {self.batch!r}. The paper's algorithm is 1."
             raise InputError(msg)
-        if not is_integer(self.seed) or self.seed < 0:
-            msg = f"seed must be an integer of at least 0. Got {self.seed!r}."
-            raise InputError(msg)
+        check_seed(self.seed)
 
 
 @dataclass(frozen=True)
@@ -61,6 +60,10 @@ class Problem:
     def room(self) -> NDArray:
         """How many candidates each instance can take: its budget, or all it has."""
         return np.minimum(self.budgets, self.candidates.sizes)
+
+    def empty_positions(self) -> NDArray:
+        """A selection of nothing, (n, largest budget)."""
+        return np.full((self.budgets.size, max(1, int(self.budgets.max()))), -1, dtype=np.int32)
 
 
 @dataclass(frozen=True)

@@ -6,24 +6,22 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tailwise.candidates import Candidates
-from tailwise.chosen import Chosen
 from tailwise.engines import Threads
 from tailwise.errors import InputError
 from tailwise.expectations import SemiEmpirical
-from tailwise.kernels.finishing import fill_least_loss, sort_by_gain
-from tailwise.kernels.rows import labels_at
+from tailwise.parameters import check_choice
 from tailwise.selection.ascent import MIN_SHARED_ENTRIES, select_by_ascent
+from tailwise.selection.batch import describe_batch
 from tailwise.selection.budget import check_budgets
+from tailwise.selection.finishing import finish
 from tailwise.selection.greedy import select_greedy
 from tailwise.selection.instance_wise import select_instance_wise
-from tailwise.selection.problem import Outcome, Problem, Settings
+from tailwise.selection.problem import Problem, Settings
 from tailwise.selection.result import Selection
+from tailwise.selection.starting import check_start
 from tailwise.selection.without_budget import select_without_budget
 from tailwise.utilities import LabelPriors, as_utility
-from tailwise.utilities.base import Batch
 from tailwise.utilities.macro import Coverage
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 
     from tailwise.utilities import Utility
 
-__all__ = ["METHODS", "select"]
+__all__ = ["METHODS", "load_if_path", "select"]
 
 _METHODS = {"instance": select_instance_wise, "ascent": select_by_ascent, "greedy": select_greedy}
 METHODS = ("auto", *_METHODS)
@@ -111,32 +109,30 @@ def select(
     Examples
     --------
     >>> import numpy as np, tailwise as tw
-    >>> probabilities = np.array([[0.9, 0.4, 0.1], [0.8, 0.6, 0.2], [0.7, 0.1, 0.3]])
+    >>> probabilities = np.array([[0.9, 0.4, 0.1], [0.8, 0.1, 0.7], [0.9, 0.2, 0.1]])
     >>> tw.select(probabilities, "precision", k=1).labels.ravel()
     array([0, 0, 0], dtype=int32)
     >>> tw.select(probabilities, "macro-f1", k=1).labels.ravel()
-    array([0, 1, 2], dtype=int32)
+    array([1, 2, 0], dtype=int32)
     """
-    start = time.perf_counter()
-    settings = Settings(init, tolerance, max_passes, batch, seed, progress)
-    _check_choice("fill", fill, FILLS)
-    candidates = Candidates.of(_load(probabilities))
-    priors = LabelPriors.from_labels(_load(priors)) if priors is not None else None
+    begin = time.perf_counter()
+    candidates = Candidates.of(load_if_path(probabilities))
+    start = check_start(init, *candidates.shape)
+    settings = Settings(start, tolerance, max_passes, batch, seed, progress)
+    check_choice("fill", fill, FILLS)
+    priors = None if priors is None else LabelPriors.from_labels(load_if_path(priors))
     utility = as_utility(utility, priors)
-    budgets = check_budgets(k, candidates.n_instances, candidates.n_labels)
+    budgets = check_budgets(k, *candidates.shape)
     method = _check_method(method, utility, budgets)
-    expected = SemiEmpirical(utility, candidates, _describe(candidates, budgets, priors, condition_positives))
     expectation = _check_expectation(expectation, utility)
+    expected = SemiEmpirical(utility, candidates, describe_batch(candidates, budgets, priors, condition_positives))
     with Threads(workers, needs_one=expected.needs_one_thread or candidates.n_entries < MIN_SHARED_ENTRIES) as threads:
         if budgets is None:
-            positions = select_without_budget(candidates, expected, threads)
-            expected.count(positions)
-            outcome, budgets = Outcome(positions, (expected.expected(),)), (positions >= 0).sum(axis=1)
+            outcome = select_without_budget(expected, threads)
+            budgets = (outcome.positions >= 0).sum(axis=1)
         else:
-            problem = Problem(candidates, utility, expected, budgets, settings, threads)
-            outcome = _METHODS[method](problem)
-        labels = _finish(candidates, expected, outcome.positions, budgets, fill)
-    labels = _keep_better_start(labels, expected, init)
+            outcome = _METHODS[method](Problem(candidates, utility, expected, budgets, settings, threads))
+    labels = finish(expected, outcome.positions, budgets, start, fills=fill == "least-loss")
     return Selection(
         labels,
         candidates.n_labels,
@@ -144,7 +140,7 @@ def select(
         expected.expected(),
         outcome.history,
         outcome.passes,
-        time.perf_counter() - start,
+        time.perf_counter() - begin,
         outcome.converged,
         outcome.interrupted,
         method,
@@ -152,7 +148,8 @@ def select(
     )
 
 
-def _load(source: Any) -> Any:
+def load_if_path(source: Any) -> Any:
+    """The matrix in a file where a path is given; anything else as it is."""
     if not isinstance(source, (str, os.PathLike)):
         return source
     from tailwise.datasets import load
@@ -160,33 +157,8 @@ def _load(source: Any) -> Any:
     return load(source)
 
 
-def _describe(candidates: Candidates, budgets: NDArray | None, priors: LabelPriors | None, given: Any) -> Batch:
-    n, m = candidates.shape
-    n_slots = n if budgets is None else max(1, int(budgets.sum()))
-    return Batch(n, m, n_slots, _check_condition_positives(candidates, priors, given))
-
-
-def _check_condition_positives(candidates: Candidates, priors: LabelPriors | None, given: Any) -> NDArray:
-    if given is None:
-        return candidates.condition_positives()
-    if isinstance(given, str):
-        _check_choice("condition_positives", given, ("priors",))
-        if priors is None:
-            msg = 'condition_positives="priors" needs priors. Got none. Give priors=LabelPriors.from_labels(Y_train).'
-            raise InputError(msg)
-        given = priors.probabilities * candidates.n_instances
-    p = np.asarray(given, dtype=np.float64)
-    if p.shape != (candidates.n_labels,) or not (np.isfinite(p).all() and p.min() >= 0):
-        msg = (
-            f"condition_positives must be {candidates.n_labels} finite numbers of at least 0, one per label. "
-            f"Got shape {p.shape}{'' if p.size == 0 else f', smallest {p.min():g}'}."
-        )
-        raise InputError(msg)
-    return p
-
-
 def _check_method(method: str, utility: Utility, budgets: NDArray | None) -> str:
-    _check_choice("method", method, METHODS)
+    check_choice("method", method, METHODS)
     if budgets is None:
         if method != "auto":
             msg = f"method must be 'auto' where there is no budget (k=None). Got {method!r}."
@@ -203,43 +175,9 @@ def _check_method(method: str, utility: Utility, budgets: NDArray | None) -> str
 
 
 def _check_expectation(expectation: str, utility: Utility) -> str:
-    _check_choice("expectation", expectation, EXPECTATIONS)
+    check_choice("expectation", expectation, EXPECTATIONS)
     is_exact = all(term.linear_in_labels or isinstance(term, Coverage) for _, term in utility.terms)
     if expectation == "exact" and not is_exact:
         msg = f"expectation='exact' is not available for {utility}. Use expectation='semi'."
         raise InputError(msg)
     return "exact" if is_exact and expectation != "semi" else "semi"
-
-
-def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        msg = f"{name} must be one of {', '.join(choices)}. Got {value!r}."
-        raise InputError(msg)
-
-
-def _finish(
-    candidates: Candidates, expected: SemiEmpirical, positions: NDArray, budgets: NDArray, fill: str
-) -> NDArray:
-    """Labels in order of their gain, empty slots filled if asked for."""
-    sort_by_gain(candidates.rows, expected.objective, positions)
-    labels = np.empty_like(positions)
-    labels_at(candidates.rows, positions, labels)
-    if fill == "least-loss" and (candidates.sizes < budgets).any():
-        fill_least_loss(expected.objective, labels, budgets)
-    expected.raise_failure()
-    return labels
-
-
-def _keep_better_start(labels: NDArray, expected: SemiEmpirical, init: Any) -> NDArray:
-    """A given start may hold labels that are no candidates, and be better for it; then it is the result."""
-    if isinstance(init, str):
-        return labels
-    given, found = Chosen.of(init, expected.candidates.n_labels, name="init"), expected.expected()
-    if ((given.labels >= 0).sum(axis=1) != (labels >= 0).sum(axis=1)).any():
-        return labels
-    expected.count_labels(given)
-    if expected.expected() > found:
-        width = labels.shape[1]
-        return np.pad(given.labels, ((0, 0), (0, max(0, width - given.labels.shape[1]))), constant_values=-1)[:, :width]
-    expected.count_labels(Chosen(labels, expected.candidates.n_labels))
-    return labels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tailwise.selection.problem import Problem
 
-__all__ = ["starting_positions"]
+__all__ = ["check_start", "starting_positions"]
 
 STARTS = ("top", "random", "greedy")
 
@@ -26,15 +26,29 @@ def starting_positions(problem: Problem) -> NDArray:
     """Positions (n, k) within the rows; only a given selection may leave slots empty that a candidate could take."""
     init = problem.settings.init
     if isinstance(init, str):
+        return {"top": _top, "random": _random, "greedy": _greedy}[init](problem)
+    return _given(problem, init)
+
+
+def check_start(init: Any, n_instances: int, n_labels: int) -> str | Chosen:
+    """The name of a start, or a given selection of this batch."""
+    if isinstance(init, str):
         if init not in STARTS:
             msg = f"init must be one of {', '.join(STARTS)}, or a selection. Got {init!r}."
             raise InputError(msg)
-        return _widen({"top": _top, "random": _random, "greedy": _greedy}[init](problem), problem)
-    return _widen(_given(problem, Chosen.of(init, problem.candidates.n_labels, name="init")), problem)
+        return init
+    given = Chosen.of(init, n_labels, name="init")
+    if given.n_instances != n_instances:
+        msg = (
+            f"init must have one row per instance, {n_instances}. Got {given.n_instances}. "
+            "Give a selection of the same batch."
+        )
+        raise InputError(msg)
+    return given
 
 
 def _top(problem: Problem) -> NDArray:
-    return select_best(problem.candidates.rows, problem.room, problem.threads)
+    return select_best(problem, problem.candidates.rows)
 
 
 def _random(problem: Problem) -> NDArray:
@@ -42,7 +56,7 @@ def _random(problem: Problem) -> NDArray:
     rows, rng = problem.candidates.rows, np.random.default_rng(problem.settings.seed)
     numbers = rng.random(rows.values.size, dtype=np.float32).astype(rows.values.dtype, copy=False)
     numbers.flags.writeable = False  # as the probabilities, so that no second kernel is compiled for them
-    return select_best(rows._replace(values=numbers), problem.room, problem.threads)
+    return select_best(problem, rows._replace(values=numbers))
 
 
 def _greedy(problem: Problem) -> NDArray:
@@ -51,23 +65,11 @@ def _greedy(problem: Problem) -> NDArray:
 
 def _given(problem: Problem, init: Chosen) -> NDArray:
     """The candidates among the given labels, first ones first, up to the budget."""
-    if init.n_instances != problem.candidates.n_instances:
-        msg = (
-            f"init must have one row per instance, {problem.candidates.n_instances}. Got {init.n_instances}. "
-            "Give a selection of the same batch."
-        )
-        raise InputError(msg)
-    positions = np.empty_like(init.labels)
-    find_positions(problem.candidates.rows, init.labels, positions)
-    to_front = np.argsort(positions == EMPTY, axis=1, kind="stable")
-    return np.take_along_axis(positions, to_front, axis=1)
-
-
-def _widen(positions: NDArray, problem: Problem) -> NDArray:
-    """As many columns as the largest budget, nothing beyond the budget of a row."""
-    width = max(1, int(problem.budgets.max()))
-    widened = np.full((positions.shape[0], width), EMPTY, dtype=np.int32)
-    common = min(width, positions.shape[1])
-    widened[:, :common] = positions[:, :common]
-    widened[np.arange(width) >= problem.room[:, None]] = EMPTY
-    return widened
+    found = np.empty_like(init.labels)
+    find_positions(problem.candidates.rows, init.labels, found)
+    found = np.take_along_axis(found, np.argsort(found == EMPTY, axis=1, kind="stable"), axis=1)
+    positions = problem.empty_positions()
+    width = min(positions.shape[1], found.shape[1])
+    positions[:, :width] = found[:, :width]
+    positions[np.arange(positions.shape[1]) >= problem.room[:, None]] = EMPTY
+    return positions

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tailwise.kernels.without_budget import select_best_prefixes
+from tailwise.selection.problem import Outcome
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,15 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["select_without_budget"]
 
 
-def select_without_budget(candidates: Candidates, expectation: SemiEmpirical, threads: Threads) -> NDArray:
-    """Positions within the rows, (n, largest number of labels), -1 for none.
+def select_without_budget(expectation: SemiEmpirical, threads: Threads) -> Outcome:
+    """Each label takes its best set; the positions are as wide as the most labels of an instance.
 
     For a utility that grows with t, the best set of q instances is the q most probable ones, so one sort per label
     finds the global optimum over the candidates. Of equally good sets the smallest is taken.
     """
-    rows = candidates.rows
+    candidates = expectation.candidates
     by_label = candidates.to_csr().tocsc()
-    entry_of = _entries_by_label(candidates)
     is_selected = np.zeros(by_label.nnz, dtype=np.bool_)
     threads.split(
         candidates.n_labels,
@@ -34,14 +34,17 @@ def select_without_budget(candidates: Candidates, expectation: SemiEmpirical, th
             by_label.indptr, by_label.data, expectation.objective, is_selected, first, last
         ),
     )
-    entries = np.sort(entry_of[is_selected])
-    instances = np.searchsorted(rows.indptr, entries, side="right") - 1
+    # Entries of the rows in the order of the columns, so that the selected ones are found among the rows.
+    entries = np.sort(np.argsort(candidates.rows.labels, kind="stable")[is_selected])
+    positions = _positions_of(entries, candidates)
+    expectation.count(positions)
+    return Outcome(positions, (expectation.expected(),))
+
+
+def _positions_of(entries: NDArray, candidates: Candidates) -> NDArray:
+    indptr = candidates.rows.indptr
+    instances = np.searchsorted(indptr, entries, side="right") - 1
     counts = np.bincount(instances, minlength=candidates.n_instances)
     positions = np.full((candidates.n_instances, max(1, int(counts.max()))), -1, dtype=np.int32)
-    positions[np.arange(positions.shape[1]) < counts[:, None]] = entries - rows.indptr[instances]
+    positions[np.arange(positions.shape[1]) < counts[:, None]] = entries - indptr[instances]
     return positions
-
-
-def _entries_by_label(candidates: Candidates) -> NDArray:
-    """Index of each entry in the rows, in the order of the columns."""
-    return np.argsort(candidates.rows.labels, kind="stable")

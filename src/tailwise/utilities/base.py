@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Batch", "Mixture", "SingleUtility", "Utility", "UtilityClass"]
+__all__ = ["Batch", "Mixture", "SingleUtility", "Utility", "UtilityClass", "number_text"]
 
 
 class UtilityClass(enum.Enum):
@@ -106,7 +106,7 @@ class Utility(ABC):
         )
 
     def __hash__(self) -> int:
-        return hash(frozenset(self.terms))
+        return hash(frozenset(type(term) for _, term in self.terms))
 
 
 class SingleUtility(Utility):
@@ -134,8 +134,7 @@ class SingleUtility(Utility):
         own, others = self.parameters(), other.parameters()
         return all(np.array_equal(own[key], others[key]) for key in own)
 
-    def __hash__(self) -> int:
-        return hash(type(self))
+    __hash__ = Utility.__hash__
 
     def __repr__(self) -> str:
         values = (f"{name}={_short(value)}" for name, value in self.parameters().items())
@@ -167,13 +166,18 @@ class Mixture(Utility):
         return all(term.linear_in_labels for _, term in self._terms)
 
     def __repr__(self) -> str:
-        return " + ".join(f"{factor:.12g}*{term!r}" for factor, term in self._terms) or "0"
+        return " + ".join(f"{number_text(factor)}*{term!r}" for factor, term in self._terms) or "0"
 
     def __str__(self) -> str:
-        return " + ".join(f"{factor:.12g}*{term}" for factor, term in self._terms) or "0"
+        return " + ".join(f"{number_text(factor)}*{term}" for factor, term in self._terms) or "0"
+
+
+def number_text(number: float) -> str:
+    """A number as text: short, but with all digits it needs to be read back."""
+    return f"{number:.12g}" if float(f"{number:.12g}") == number else repr(float(number))
 
 
 def _short(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.ndim:
         return f"<{value.size} values>"
-    return f"{float(value):g}" if isinstance(value, (np.ndarray, float)) else repr(value)
+    return number_text(float(value)) if isinstance(value, (np.ndarray, float)) else repr(value)

@@ -51,9 +51,6 @@ class Custom(FormulaUtility):
     def parameters(self) -> dict[str, Any]:
         return {"function": self.function}
 
-    def __hash__(self) -> int:
-        return hash(self.function)
-
     def __repr__(self) -> str:
         return f"Utility.from_formula({self._name})"
 
@@ -77,9 +74,10 @@ class Custom(FormulaUtility):
                 previous = value
 
     def raise_failure(self) -> None:
-        """Raise what a plain Python formula raised while a kernel was calling it."""
+        """Raise, once, what a plain Python formula raised while a kernel was calling it."""
         failure = getattr(self._holder, "failure", None)
         if failure is not None:
+            self._holder.failure = None
             msg = f"The formula {self._name} raised {type(failure).__name__}: {failure}."
             raise FormulaError(msg) from failure
 
@@ -107,7 +105,7 @@ def _compile(function: Callable) -> Any:
 
     try:
         return compile_formula(function)
-    except NumbaError as error:
+    except (NumbaError, TypeError) as error:  # a TypeError where it does not take three numbers
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         msg = (
             f"function must be a formula of numbers that Numba can compile. It said: {reason} "

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tailwise.errors import UtilityError
+from tailwise.utilities.base import number_text
 from tailwise.utilities.linear import InstanceWise
 from tailwise.utilities.priors import LabelPriors
 
@@ -84,6 +86,10 @@ class _PriorWeightedPrecision(_WeightedPrecision):
     def parameters(self) -> dict[str, Any]:
         return {"priors": self.priors}
 
+    def __str__(self) -> str:
+        arguments = [number_text(value) for value in self.parameters().values() if value is not self.priors]
+        return f"{self.name}({', '.join(arguments)})" if arguments else self.name
+
 
 class PropensityScoredPrecision(_PriorWeightedPrecision):
     r"""Propensity-scored precision at k: :math:`\frac1{nk} \sum_j w_j t_j` with
@@ -101,7 +107,7 @@ class PropensityScoredPrecision(_PriorWeightedPrecision):
 
     def __init__(self, priors: Any = None, a: float = 0.55, b: float = 1.5) -> None:
         super().__init__(priors)
-        self.a, self.b = float(a), float(b)
+        self.a, self.b = _check_parameter("a", a, 0.0), _check_parameter("b", b, 0.0)
 
     def label_weights(self) -> NDArray:
         return self.priors.inverse_propensities(self.a, self.b)
@@ -125,7 +131,7 @@ class PowerLawPrecision(_PriorWeightedPrecision):
 
     def __init__(self, priors: Any = None, beta: float = 0.5) -> None:
         super().__init__(priors)
-        self.beta = float(beta)
+        self.beta = _check_parameter("beta", beta, -math.inf)
 
     def label_weights(self) -> NDArray:
         return self.priors.probabilities**-self.beta
@@ -159,3 +165,11 @@ class Hamming(InstanceWise):
 
     def weights(self, batch: Batch) -> tuple[Any, Any, Any, Any]:
         return 1 / batch.n_labels, 0.0, 0.0, 1 / batch.n_labels
+
+
+def _check_parameter(name: str, value: float, smallest: float) -> float:
+    if not (math.isfinite(value) and value >= smallest):
+        rule = "a finite number" if smallest == -math.inf else f"a finite number of at least {smallest:g}"
+        msg = f"{name} must be {rule}. Got {value}."
+        raise UtilityError(msg)
+    return float(value)

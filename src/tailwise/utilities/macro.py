@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tailwise.errors import UtilityError
-from tailwise.utilities.base import Batch, SingleUtility
+from tailwise.utilities.base import Batch, SingleUtility, number_text
 from tailwise.utilities.instance_wise import Hamming
 from tailwise.utilities.linear import Coefficients, LinearUtility, divide
 
@@ -99,7 +99,7 @@ class MacroFBeta(FormulaUtility):
         return {"beta": self.beta}
 
     def __str__(self) -> str:
-        return f"{self.name}({self.beta:g})"
+        return f"{self.name}({number_text(self.beta)})"
 
 
 class MacroF1(MacroFBeta):

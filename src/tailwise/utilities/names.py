@@ -67,7 +67,7 @@ def as_utility(utility: Any, priors: Any = None) -> Utility:
     0.7*Precision() + 0.3*MacroF1()
     """
     if isinstance(utility, str):
-        texts = re.split(r"\s*\+\s*(?=[a-z0-9.])", utility.strip().lower())
+        texts = re.split(r"\s*(?<!\de)\+\s*(?=[a-z0-9.])", utility.strip().lower())
         utility = functools.reduce(operator.add, (_parse_term(text, priors) for text in texts))
     if not isinstance(utility, Utility):
         msg = f"utility must be a Utility or a name. Got {type(utility).__name__}. Names: {', '.join(UTILITY_NAMES)}."
@@ -86,10 +86,9 @@ def _parse_term(text: str, priors: Any) -> Utility:
     name, arguments = match["name"], _parse_arguments(match["arguments"], text)
     if name not in _FACTORIES:
         raise UtilityError(_unknown(name))
-    if name in _NEED_PRIORS:
-        arguments = [priors, *arguments]
+    needed = [priors] if name in _NEED_PRIORS else []
     try:
-        utility = _FACTORIES[name](*arguments)
+        utility = _FACTORIES[name](*needed, *arguments)
     except TypeError as error:
         msg = f"{name} does not take {len(arguments)} parameters. Got {text!r}."
         raise UtilityError(msg) from error

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailwise.candidates import canonical_csr
+from tailwise.canonical import canonical_csr
 from tailwise.errors import InputError
+from tailwise.parameters import is_integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,6 +41,9 @@ class LabelPriors:
 
     def __init__(self, counts: Any, n_instances: int) -> None:
         self.counts: NDArray = np.asarray(counts, dtype=np.float64)
+        if not is_integer(n_instances) or n_instances < 1:
+            msg = f"n_instances must be an integer of at least 1. Got {n_instances!r}."
+            raise InputError(msg)
         self.n_instances = int(n_instances)
         if self.counts.ndim != 1 or self.counts.size == 0:
             msg = f"counts must be one number per label. Got shape {self.counts.shape}."
@@ -57,6 +61,10 @@ class LabelPriors:
         if isinstance(training_labels, cls):
             return training_labels
         csr = canonical_csr(training_labels, "priors")
+        if not np.isin(csr.data, (0, 1)).all():
+            came = csr.data[~np.isin(csr.data, (0, 1))][0]
+            msg = f"priors as a matrix of training labels must hold only 0 and 1. Got {came:g}."
+            raise InputError(msg)
         return cls(np.bincount(csr.indices[csr.data != 0], minlength=csr.shape[1]), csr.shape[0])
 
     @property

@@ -1,0 +1,30 @@
+"""Rules that parameters of several functions share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tailwise.errors import InputError
+
+__all__ = ["check_choice", "check_seed", "is_integer"]
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a parameter is an integer, Python's or numpy's; True and False are none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Refuse a value that is none of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        msg = f"{name} must be one of {', '.join(choices)}. Got {value!r}."
+        raise InputError(msg)
+
+
+def check_seed(seed: Any) -> None:
+    """Refuse what numpy's generators do not take as a seed."""
+    if not is_integer(seed) or seed < 0:
+        msg = f"seed must be an integer of at least 0. Got {seed!r}."
+        raise InputError(msg)

@@ -1,0 +1,47 @@
+"""What a utility may know of the batch: sizes, slots, and the positives of each label."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.errors import InputError
+from tailwise.parameters import check_choice
+from tailwise.utilities.base import Batch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.candidates import Candidates
+    from tailwise.utilities import LabelPriors
+
+__all__ = ["describe_batch"]
+
+
+def describe_batch(
+    candidates: Candidates, budgets: NDArray | None, priors: LabelPriors | None, condition_positives: Any
+) -> Batch:
+    """The batch behind candidates and budgets; p as given, from the priors, or the sum of the probabilities."""
+    n, m = candidates.shape
+    n_slots = n if budgets is None else max(1, int(budgets.sum()))
+    return Batch(n, m, n_slots, _check_condition_positives(candidates, priors, condition_positives))
+
+
+def _check_condition_positives(candidates: Candidates, priors: LabelPriors | None, given: Any) -> NDArray:
+    if given is None:
+        return candidates.condition_positives()
+    if isinstance(given, str):
+        check_choice("condition_positives", given, ("priors",))
+        if priors is None:
+            msg = 'condition_positives="priors" needs priors. Got none. Give priors=LabelPriors.from_labels(Y_train).'
+            raise InputError(msg)
+        given = priors.probabilities * candidates.n_instances
+    p = np.asarray(given, dtype=np.float64)
+    if p.shape != (candidates.n_labels,) or not (np.isfinite(p).all() and p.min() >= 0):
+        msg = (
+            f"condition_positives must be {candidates.n_labels} finite numbers of at least 0, one per label. "
+            f"Got shape {p.shape}{'' if p.size == 0 else f', smallest {p.min():g}'}."
+        )
+        raise InputError(msg)
+    return p
