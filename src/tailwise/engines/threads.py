@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
+from queue import SimpleQueue
+from threading import Thread
 from types import TracebackType
 
 from tailwise.errors import InputError
 from tailwise.parameters import is_integer
 
 __all__ = ["Threads"]
+
+Task = tuple[Callable[[int, int], object], int, int]
 
 
 class Threads:
@@ -45,26 +48,39 @@ class Threads:
             raise InputError(msg)
         wanted = len(os.sched_getaffinity(0)) if workers is None else int(workers)
         self.workers = 1 if needs_one else wanted
-        self._pool: ThreadPoolExecutor | None = None
+        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
+        self._outcomes: SimpleQueue[BaseException | None] = SimpleQueue()
+        self._threads = [Thread(target=self._work, name="tailwise", daemon=True) for _ in range(self.workers - 1)]
 
     def __enter__(self) -> Threads:
-        if self.workers > 1:
-            self._pool = ThreadPoolExecutor(self.workers - 1, thread_name_prefix="tailwise")
+        for thread in self._threads:
+            thread.start()
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
+        for _ in self._threads:
+            self._tasks.put(None)
+        for thread in self._threads:
+            thread.join()
 
     def split(self, size: int, task: Callable[[int, int], object]) -> None:
         """Call ``task(first, last)`` for one part of ``range(size)`` per thread, and wait for all of them."""
         edges = [size * part // self.workers for part in range(self.workers + 1)]
-        others = []
-        if self._pool is not None:
-            others = [self._pool.submit(task, *part) for part in pairwise(edges[1:])]
+        for first, last in pairwise(edges[1:]):
+            self._tasks.put((task, first, last))
         try:
             task(edges[0], edges[1])
         finally:
-            wait(others)  # also after Ctrl-C: nobody may still be writing when the caller goes on
-        for other in others:
-            other.result()
+            # Also after Ctrl-C: nobody may still be writing when the caller goes on.
+            failures = [failure for _ in self._threads if (failure := self._outcomes.get()) is not None]
+        if failures:
+            raise failures[0]
+
+    def _work(self) -> None:
+        while (order := self._tasks.get()) is not None:
+            task, first, last = order
+            try:
+                task(first, last)
+                self._outcomes.put(None)
+            except BaseException as failure:  # raised again by split, in the caller's thread
+                self._outcomes.put(failure)

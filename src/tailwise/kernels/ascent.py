@@ -35,27 +35,56 @@ LEAVE, TAKE = 0, 1
 
 
 @part
-def find_best_labels(rows, objective, chosen, i, budget, gains, positions, r):
-    """The labels of largest gain for instance i, its own share of the totals left out."""
-    # Arrays are taken out of their tuples before the loops: in a loop, each look into a tuple counts a reference.
+def find_worst_own_gain(rows, objective, chosen, i, budget, gains):
+    """Gains of the labels that instance i has, and the least of them; minus infinity where a slot is empty."""
+    labels, values, start = rows.labels, rows.values, rows.indptr[i]
+    worst = np.inf
+    for c in range(budget):
+        x = chosen[i, c]
+        gain = -np.inf
+        if x >= 0:
+            gain = own_gain_of(objective, labels[start + x], np.float64(values[start + x]))
+        gains[c] = gain
+        worst = min(worst, gain)
+    return worst
+
+
+@part
+def find_rival(rows, objective, chosen, i, budget, first, bar):
+    """The first candidate from `first` on, not selected, whose line reaches the bar; the row's end if there is none."""
+    # Arrays are taken out of their tuples before the loop: in it, each look into a tuple would cost.
     labels, values, lines = rows.labels, rows.values, objective.lines
     start, stop = rows.indptr[i], rows.indptr[i + 1]
+    x = first
+    while x < stop:
+        j = np.uint32(labels[x])  # unsigned: no branch for negative indices in the hot loop
+        if lines[j, 0] * values[x] + lines[j, 1] >= bar and not holds(chosen, i, budget, x - start):
+            break
+        x += 1
+    return x
+
+
+@part
+def find_best_labels(rows, objective, chosen, i, budget, gains, positions, r):
+    """Whether instance i has better labels than its own, and then the best, its own share of the totals left out."""
+    labels, values = rows.labels, rows.values
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    bar = find_worst_own_gain(rows, objective, chosen, i, budget, gains)
+    x = find_rival(rows, objective, chosen, i, budget, start, bar)
+    if x == stop:  # as most rows in most passes
+        return False
     size = 0
     while size < budget and chosen[i, size] >= 0:
-        x = start + chosen[i, size]
-        own_gain = own_gain_of(objective, labels[x], np.float64(values[x]))
-        insert(gains, positions, r, size, budget, own_gain, chosen[i, size])
+        insert(gains, positions, r, size, budget, gains[size], chosen[i, size])
         size += 1
-    n_own = size
-    bar = gains[budget - 1] if size == budget else -np.inf
-    for x in range(start, stop):
-        j = np.uint32(labels[x])  # unsigned: no branch for negative indices in the hot loop
-        if lines[j, 0] * values[x] + lines[j, 1] >= bar and not holds(chosen, i, n_own, x - start):
-            gain = gain_of(objective, j, np.float64(values[x]))
-            if gain >= bar:
-                insert(gains, positions, r, size, budget, gain, np.int32(x - start))
-                size = min(size + 1, budget)
-                bar = gains[budget - 1] if size == budget else -np.inf
+    while x < stop:
+        gain = gain_of(objective, labels[x], np.float64(values[x]))
+        if gain >= bar:
+            insert(gains, positions, r, size, budget, gain, np.int32(x - start))
+            size = min(size + 1, budget)
+            bar = gains[budget - 1] if size == budget else -np.inf
+        x = find_rival(rows, objective, chosen, i, budget, x + 1, bar)
+    return True
 
 
 @part
@@ -73,8 +102,7 @@ def propose(rows, objective, chosen, budget, i, gains, swaps, r):
     swaps.counts[r, LEAVE] = 0
     swaps.counts[r, TAKE] = 0
     has_choice = budget < rows.indptr[i + 1] - rows.indptr[i] or chosen[i, budget - 1] < 0
-    if budget > 0 and has_choice:
-        find_best_labels(rows, objective, chosen, i, budget, gains, swaps.positions, r)
+    if budget > 0 and has_choice and find_best_labels(rows, objective, chosen, i, budget, gains, swaps.positions, r):
         for c in range(budget):
             if chosen[i, c] >= 0 and not holds(swaps.positions, r, budget, chosen[i, c]):
                 note_swap(rows, i, swaps, r, LEAVE, chosen[i, c])

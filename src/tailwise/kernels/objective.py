@@ -18,34 +18,31 @@ from tailwise.kernels.compiling import kernel, part, step
 from tailwise.kernels.formulas import call_formula
 
 # Columns of Objective.totals. PSI is what the formulas give; the linear part and coverage follow from the others.
-T, Q, LOG_FAILURE, FAILURE, P, PSI = range(6)
-N_TOTALS = 6
+# FAILURE is prod (1 - eta) over the instances of the label; the product itself may be too small for a number, so it is
+# kept as MANTISSA * RESCALE ** SCALE.
+T, Q, SCALE, MANTISSA, FAILURE, P, PSI = range(7)
+N_TOTALS = 7
 
 # Columns of Objective.factors, and how a formula bends in t at fixed q and p.
 COEFFICIENT, PARAMETER, CURVATURE = range(3)
 CONVEX, CONCAVE, UNKNOWN = 0.0, 1.0, 2.0
 
-# A certain hit (eta = 1) would make the log of the failure probability infinite for ever; 2^-53 less does not.
+# A certain hit (eta = 1) would make the product zero for ever; 2^-53 less does not.
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53
-SMALLEST_FAILURE = 1e-290
+RESCALE = 2.0**-500
 
 # The line lies above the gain by more than rounding can take from it, so that ties are decided by the gains themselves.
 SLACK = 1e-13
 
 
 class Objective(NamedTuple):
-    totals: np.ndarray  # float64 (m, N_TOTALS): t, q, log of prod (1 - eta), the product, p, psi
+    totals: np.ndarray  # float64 (m, N_TOTALS): t, q, failure probability in three numbers, p, psi
     lines: np.ndarray  # float64 (m, 2): slope, offset
     linear: np.ndarray  # float64 (m, 2): a, b
     formulas: np.ndarray  # int64 (F,): addresses
     factors: np.ndarray  # float64 (F, 3): coefficient, parameter, curvature
     coverage: float
     n_instances: float
-
-
-@part
-def log_failure(e):
-    return np.log1p(-min(e, LARGEST_BELOW_ONE))
 
 
 @part
@@ -56,12 +53,22 @@ def formula_at(objective, f, t, q, p):
 @part
 def failure_without(totals, j, e):
     """Probability that label j is right for none of its instances but one, of probability e."""
-    failure = totals[j, FAILURE]
-    if failure > SMALLEST_FAILURE:
-        failure = min(1.0, failure / (1.0 - min(e, LARGEST_BELOW_ONE)))
-    else:  # too small for a number; the logarithm still knows what remains
-        failure = np.exp(min(0.0, totals[j, LOG_FAILURE] - log_failure(e)))
-    return failure
+    return min(1.0, totals[j, FAILURE] / (1.0 - min(e, LARGEST_BELOW_ONE)))
+
+
+@part
+def count_failure(totals, j, e, count):
+    """Bring the failure probability of label j up to date with one instance more (count 1) or less (-1)."""
+    survival = 1.0 - min(e, LARGEST_BELOW_ONE)
+    mantissa = totals[j, MANTISSA] * survival if count > 0.0 else totals[j, MANTISSA] / survival
+    if mantissa < RESCALE:
+        mantissa /= RESCALE
+        totals[j, SCALE] += 1.0
+    elif mantissa > 1.0 and totals[j, SCALE] > 0.0:
+        mantissa *= RESCALE
+        totals[j, SCALE] -= 1.0
+    totals[j, MANTISSA] = mantissa
+    totals[j, FAILURE] = min(1.0, mantissa) if totals[j, SCALE] == 0.0 else 0.0
 
 
 @part
@@ -109,8 +116,7 @@ def add_instance(objective, j, e, count):
     totals[j, Q] += count
     totals[j, PSI] = psi_at(objective, j, totals[j, T], totals[j, Q])
     if objective.coverage > 0.0:
-        totals[j, LOG_FAILURE] = min(0.0, totals[j, LOG_FAILURE] + count * log_failure(e))
-        totals[j, FAILURE] = np.exp(totals[j, LOG_FAILURE])
+        count_failure(totals, j, e, count)
 
 
 @part
@@ -149,7 +155,6 @@ def refresh_line(objective, j):
 def refresh_labels(objective):
     totals = objective.totals
     for j in range(totals.shape[0]):
-        totals[j, FAILURE] = np.exp(totals[j, LOG_FAILURE])
         totals[j, PSI] = psi_at(objective, j, totals[j, T], totals[j, Q])
         refresh_line(objective, j)
 
@@ -165,20 +170,21 @@ def count_rows(rows, chosen, totals, uses_failure):
                 totals[j, T] += values[x]
                 totals[j, Q] += 1.0
                 if uses_failure:
-                    totals[j, LOG_FAILURE] += log_failure(np.float64(values[x]))
+                    count_failure(totals, j, np.float64(values[x]), 1.0)
 
 
 @kernel
 def refresh(objective):
-    """Bring psi, failure probability and line of all labels up to date with t, q, p and the log of the failure."""
+    """Bring psi and line of all labels up to date with t, q, p and the failure probability."""
     refresh_labels(objective)
 
 
 @kernel
 def count_selected(rows, chosen, objective):
-    """Set t, q and the log of the failure probability from scratch; the rest is left to refresh.
+    """Set t, q and the failure probability from scratch; the rest is left to refresh.
 
     Shapes: chosen (n, k), positions within the row, -1 for none. Writes: objective.totals.
     """
-    objective.totals[:, : LOG_FAILURE + 1] = 0.0
+    objective.totals[:, : SCALE + 1] = 0.0
+    objective.totals[:, MANTISSA : FAILURE + 1] = 1.0
     count_rows(rows, chosen, objective.totals, objective.coverage > 0.0)

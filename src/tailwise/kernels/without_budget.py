@@ -13,7 +13,8 @@ TIE = 1e-12
 def find_best_prefix(values, order, objective, j):
     """Length of the best prefix of one label; ties: the shortest."""
     totals = objective.totals
-    totals[j, :FAILURE] = 0.0
+    totals[j, T] = 0.0
+    totals[j, Q] = 0.0
     totals[j, FAILURE] = 1.0
     best, best_size = value_of(objective, j), 0
     for size in range(1, order.size + 1):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,13 +18,14 @@ if TYPE_CHECKING:
 
 __all__ = ["select_by_ascent"]
 
-# Batches in the first pass: of this size they reach the same utility as batches of one (docs/benchmarks.md). As fewer
-# and fewer instances move, batches double from pass to pass: larger ones cost less, and disturb each other no more.
-FIRST_BATCHES, LAST_BATCHES = 32, 8
+# Batches in a pass: of this size they reach the same utility as batches of one (docs/benchmarks.md).
+AUTO_BATCHES = 8
 # Instances are shuffled in blocks of neighbours, which memory delivers faster than single ones.
 BLOCK = 32
 # A batch with fewer candidates is not worth waking other threads for.
 MIN_SHARED_ENTRIES = 20_000
+# Totals are counted from scratch now and then, and at the end, so that rounding does not build up.
+PASSES_PER_COUNT = 16
 # Candidates between two looks at the keyboard: a fraction of a second.
 ENTRIES_PER_CALL = 20_000_000
 
@@ -35,34 +35,36 @@ def select_by_ascent(problem: Problem) -> Outcome:
     positions = starting_positions(problem)
     problem.expectation.count(positions)
     history, converged, interrupted = [problem.expectation.expected()], False, False
-    rng = np.random.default_rng(problem.settings.seed)
+    order = _visiting_order(problem)
     bar = tqdm(unit=" passes", disable=not problem.settings.progress, desc=str(problem.utility))
     try:
         while not converged and len(history) <= problem.settings.max_passes:
-            n_moved = _ascend_once(problem, positions, _batch_size(problem, len(history)), rng)
-            # From scratch, once a pass, so that rounding does not build up.
-            problem.expectation.count(positions)
+            n_moved = _ascend_once(problem, positions, order)
+            if len(history) % PASSES_PER_COUNT == 0:
+                problem.expectation.count(positions)
             history.append(problem.expectation.expected())
             converged = n_moved == 0 or history[-1] - history[-2] < problem.settings.tolerance
             bar.set_postfix(expected=f"{history[-1]:.6f}", moved=n_moved, refresh=False)
             bar.update()
     except KeyboardInterrupt:
         interrupted = True
-        problem.expectation.count(positions)
     finally:
         bar.close()
+    problem.expectation.count(positions)
     return Outcome(positions, tuple(history), len(history) - 1, converged, interrupted)
 
 
-def _ascend_once(problem: Problem, positions: NDArray, batch: int, rng: np.random.Generator) -> int:
+def _ascend_once(problem: Problem, positions: NDArray, order: NDArray) -> int:
     """One pass; returns how many instances moved."""
-    order = _visiting_order(positions.shape[0], batch, rng)
+    batch = _batch_size(problem)
     buffers = make_buffers(problem.candidates.n_labels, batch, positions.shape[1])
     rows, objective, room = problem.candidates.rows, problem.expectation.objective, problem.room
+    entries_per_batch = max(1, problem.candidates.n_entries * batch // order.size)
     n_moved = 0
-    if problem.threads.workers == 1 or problem.candidates.n_entries * batch < MIN_SHARED_ENTRIES * order.size:
-        for part in _split(order, batch, problem.candidates.n_entries):
-            n_moved += ascend(rows, objective, positions, room, part, *buffers)
+    if problem.threads.workers == 1 or entries_per_batch < MIN_SHARED_ENTRIES:
+        step = batch * max(1, ENTRIES_PER_CALL // entries_per_batch)
+        for start in range(0, order.size, step):
+            n_moved += ascend(rows, objective, positions, room, order[start : start + step], *buffers)
             problem.expectation.raise_failure()
         return n_moved
     for start in range(0, order.size, batch):
@@ -80,26 +82,19 @@ def _propose_shared(problem: Problem, positions: NDArray, room: NDArray, instanc
     )
 
 
-def _batch_size(problem: Problem, turn: int) -> int:
-    """Instances that move at once in a pass; the first turn is 1."""
-    n = problem.candidates.n_instances
-    if problem.settings.batch != "auto":
-        return min(int(problem.settings.batch), n)
-    return max(1, n // max(LAST_BATCHES, FIRST_BATCHES >> (turn - 1)))
+def _batch_size(problem: Problem) -> int:
+    batch, n = problem.settings.batch, problem.candidates.n_instances
+    return max(1, n // AUTO_BATCHES) if batch == "auto" else min(int(batch), n)
 
 
-def _visiting_order(n: int, batch: int, rng: np.random.Generator) -> NDArray:
-    """A random order of the instances, by blocks where a batch holds many of them."""
-    if batch < 4 * BLOCK:
+def _visiting_order(problem: Problem) -> NDArray:
+    """A random order of the instances, by blocks where a batch holds many of them.
+
+    One for all passes: an order drawn anew in each pass ended at lower utilities (docs/benchmarks.md).
+    """
+    n, rng = problem.candidates.n_instances, np.random.default_rng(problem.settings.seed)
+    if _batch_size(problem) < 4 * BLOCK:
         return rng.permutation(n)
     starts = rng.permutation(-(-n // BLOCK)) * BLOCK
     order = (starts[:, None] + np.arange(BLOCK)).ravel()
     return order[order < n]
-
-
-def _split(order: NDArray, batch: int, n_entries: int) -> Iterator[NDArray]:
-    """Parts of whole batches, short enough for an interrupt to be noticed."""
-    entries_per_batch = max(1, n_entries * batch // order.size)
-    step = batch * max(1, ENTRIES_PER_CALL // entries_per_batch)
-    for start in range(0, order.size, step):
-        yield order[start : start + step]

@@ -80,7 +80,7 @@ def select(
     max_passes : int
         The ascent stops after so many passes.
     batch : int or "auto"
-        Instances that move at the same time; 1 is the paper's algorithm, "auto" from a 32nd of the batch to an 8th.
+        Instances that move at the same time; 1 is the paper's algorithm, "auto" an 8th of the batch.
     fill : {"least-loss", "none"}
         An instance with fewer than k candidates gets the zero-probability labels that cost least, or keeps empty slots.
     workers : int, optional
