@@ -25,7 +25,7 @@ test: lint
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-boundscheck $(BIN)/pytest tests -m boundscheck
 
 bench: setup
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/run.py --markdown benchmarks-figures.md
 
 clean:
 	rm -rf $(VENV) .venv-peers
