@@ -49,7 +49,8 @@ class SemiEmpirical:
         totals[:, kernels.P] = batch.condition_positives
         self.objective = kernels.Objective(
             totals,
-            np.zeros((m, 2)),
+            np.zeros(m, dtype=np.float32),
+            np.zeros(m, dtype=np.float32),
             linear,
             np.array([formula.address() for _, formula in formulas], dtype=np.int64),
             np.array([(c, f.parameter, _CURVATURES[f.curvature]) for c, f in formulas]).reshape(-1, 3),

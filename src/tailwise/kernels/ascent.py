@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compiling import kernel, part, step
-from tailwise.kernels.objective import add_instance, gain_of, own_gain_of, refresh_line
+from tailwise.kernels.objective import SLACK, add_instance, gain_of, own_gain_of, refresh_line
 from tailwise.kernels.ranking import holds, insert
 
 
@@ -33,6 +33,9 @@ class Touched(NamedTuple):
 
 LEAVE, TAKE = 0, 1
 
+# Candidates that are compared with the bar at a time.
+CHUNK = 32
+
 
 @part
 def find_worst_own_gain(rows, objective, chosen, i, budget, gains):
@@ -50,41 +53,68 @@ def find_worst_own_gain(rows, objective, chosen, i, budget, gains):
 
 
 @part
-def find_rival(rows, objective, chosen, i, budget, first, bar):
-    """The first candidate from `first` on, not selected, whose line reaches the bar; the row's end if there is none."""
-    # Arrays are taken out of their tuples before the loop: in it, each look into a tuple would cost.
-    labels, values, lines = rows.labels, rows.values, objective.lines
-    start, stop = rows.indptr[i], rows.indptr[i + 1]
-    x = first
-    while x < stop:
-        j = np.uint32(labels[x])  # unsigned: no branch for negative indices in the hot loop
-        if lines[j, 0] * values[x] + lines[j, 1] >= bar and not holds(chosen, i, budget, x - start):
-            break
-        x += 1
-    return x
+def count_above(slopes, offsets, labels, values, first, last, bar):
+    """How many of the candidates from first to last have a line that reaches the bar."""
+    n_above = np.int32(0)
+    # Unsigned indices and no branch: Numba then compiles the loop to gathers of sixteen numbers at a time.
+    for x in range(np.uint64(first), np.uint64(last)):
+        j = np.uint32(labels[x])
+        n_above += np.int32(slopes[j] * values[x] + offsets[j] >= bar)
+    return n_above
+
+
+@part
+def count_own_above(rows, objective, chosen, i, budget, first, last, bar):
+    """How many of them instance i has already, since these are no rivals."""
+    labels, values, slopes, offsets = rows.labels, rows.values, objective.slopes, objective.offsets
+    n_above = 0
+    for c in range(budget):
+        x = rows.indptr[i] + chosen[i, c]
+        if chosen[i, c] >= 0 and first <= x < last:
+            n_above += slopes[labels[x]] * values[x] + offsets[labels[x]] >= bar
+    return n_above
+
+
+@part
+def below(bar):
+    """A single-precision number not above the bar, and below it by no more than the lines' slack."""
+    return np.float32(bar - SLACK * abs(bar)) if bar > -np.inf else np.float32(-np.inf)
+
+
+@part
+def rank_own_labels(chosen, i, budget, gains, positions, r):
+    """Put the labels that instance i has into row r, in order of their gains; returns how many they are."""
+    size = 0
+    while size < budget and chosen[i, size] >= 0:
+        insert(gains, positions, r, size, budget, gains[size], chosen[i, size])
+        size += 1
+    return size
 
 
 @part
 def find_best_labels(rows, objective, chosen, i, budget, gains, positions, r):
     """Whether instance i has better labels than its own, and then the best, its own share of the totals left out."""
-    labels, values = rows.labels, rows.values
+    # Arrays are taken out of their tuples before the loop: in it, each look into a tuple would cost.
+    labels, values, slopes, offsets = rows.labels, rows.values, objective.slopes, objective.offsets
     start, stop = rows.indptr[i], rows.indptr[i + 1]
     bar = find_worst_own_gain(rows, objective, chosen, i, budget, gains)
-    x = find_rival(rows, objective, chosen, i, budget, start, bar)
-    if x == stop:  # as most rows in most passes
-        return False
-    size = 0
-    while size < budget and chosen[i, size] >= 0:
-        insert(gains, positions, r, size, budget, gains[size], chosen[i, size])
-        size += 1
-    while x < stop:
-        gain = gain_of(objective, labels[x], np.float64(values[x]))
-        if gain >= bar:
-            insert(gains, positions, r, size, budget, gain, np.int32(x - start))
-            size = min(size + 1, budget)
-            bar = gains[budget - 1] if size == budget else -np.inf
-        x = find_rival(rows, objective, chosen, i, budget, x + 1, bar)
-    return True
+    size = -1  # until a rival is found, as none is for most rows in most passes
+    for first in range(start, stop, CHUNK):
+        last = min(first + CHUNK, stop)
+        n_above = count_above(slopes, offsets, labels, values, first, last, below(bar))
+        if n_above == 0 or n_above == count_own_above(rows, objective, chosen, i, budget, first, last, below(bar)):
+            continue
+        for x in range(first, last):
+            j = labels[x]
+            if slopes[j] * values[x] + offsets[j] >= below(bar) and not holds(chosen, i, budget, x - start):
+                gain = gain_of(objective, j, np.float64(values[x]))
+                if gain >= bar:
+                    if size < 0:
+                        size = rank_own_labels(chosen, i, budget, gains, positions, r)
+                    insert(gains, positions, r, size, budget, gain, np.int32(x - start))
+                    size = min(size + 1, budget)
+                    bar = gains[budget - 1] if size == budget else -np.inf
+    return size >= 0
 
 
 @part
@@ -188,7 +218,7 @@ def propose_part(rows, objective, chosen, budgets, instances, swaps, first, last
 def settle(objective, chosen, budgets, instances, swaps, touched):
     """Move the instances of a batch, one by one, where that raises the utility; returns how many moved.
 
-    Writes: chosen, objective.totals, objective.lines, touched. Assumes: propose_part has filled swaps.
+    Writes: chosen, the totals and lines of the objective, touched. Assumes: propose_part has filled swaps.
     """
     return settle_rows(objective, chosen, budgets, instances, swaps, touched)
 

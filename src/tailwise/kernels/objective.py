@@ -6,6 +6,7 @@ Adding an instance with probability e changes it by the *gain*. For every label 
     gain(e) <= slope * e + offset        for all e in [0, 1],
 
 so that a scan over candidates reads two numbers a label and evaluates the utility only where the line passes the bar.
+Lines are kept in single precision, which scans twice as fast, and lie above the gain by what that can lose.
 For a utility that is affine in t at fixed q (precision, F-beta, recall, every instance-wise one, coverage) the line is
 the gain itself; for a convex one (Jaccard) it is the chord above it, for a concave one (G-mean) a secant extended.
 """
@@ -31,13 +32,16 @@ CONVEX, CONCAVE, UNKNOWN = 0.0, 1.0, 2.0
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53
 RESCALE = 2.0**-500
 
-# The line lies above the gain by more than rounding can take from it, so that ties are decided by the gains themselves.
-SLACK = 1e-13
+# The line lies above the gain by more than single precision can take from it, here and when it is evaluated.
+SLACK = 5e-7
+# What differences of psi lose in double precision.
+ROUNDING = 1e-13
 
 
 class Objective(NamedTuple):
     totals: np.ndarray  # float64 (m, N_TOTALS): t, q, failure probability in three numbers, p, psi
-    lines: np.ndarray  # float64 (m, 2): slope, offset
+    slopes: np.ndarray  # float32 (m,): of the lines
+    offsets: np.ndarray  # float32 (m,): of the lines
     linear: np.ndarray  # float64 (m, 2): a, b
     formulas: np.ndarray  # int64 (F,): addresses
     factors: np.ndarray  # float64 (F, 3): coefficient, parameter, curvature
@@ -147,8 +151,8 @@ def refresh_line(objective, j):
         offset += objective.factors[f, COEFFICIENT] * formula_offset
     offset -= totals[j, PSI]
     slope += objective.coverage * totals[j, FAILURE]
-    objective.lines[j, 0] = slope
-    objective.lines[j, 1] = offset + SLACK * (abs(slope) + abs(offset) + abs(totals[j, PSI]))
+    objective.slopes[j] = slope
+    objective.offsets[j] = offset + SLACK * (abs(slope) + abs(offset)) + ROUNDING * abs(totals[j, PSI])
 
 
 @step
