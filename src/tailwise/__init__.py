@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tailwise import utilities
     from tailwise.candidates import Candidates
+    from tailwise.expectations.monte_carlo import monte_carlo
     from tailwise.experiments import Curve, trade_off
     from tailwise.metrics import Evaluation, evaluate
-    from tailwise.selection import Selection, select
+    from tailwise.selection import Selection, expected_utility, select
     from tailwise.utilities import LabelPriors
 
 __version__ = "0.1.0"
@@ -29,6 +30,8 @@ _HOMES = {
     "LabelPriors": "tailwise.utilities",
     "Selection": "tailwise.selection",
     "evaluate": "tailwise.metrics",
+    "expected_utility": "tailwise.selection",
+    "monte_carlo": "tailwise.expectations.monte_carlo",
     "select": "tailwise.selection",
     "trade_off": "tailwise.experiments",
     "utilities": "tailwise",
@@ -41,6 +44,8 @@ __all__ = [
     "LabelPriors",
     "Selection",
     "evaluate",
+    "expected_utility",
+    "monte_carlo",
     "select",
     "trade_off",
     "utilities",

@@ -85,7 +85,7 @@ OPTIONS = {
     "method": (SELECT + " --method best", r"method must be one of auto, instance, ascent, greedy\. Got 'best'\."),
     "instance": (SELECT + " --method instance", r"method='instance' needs a utility that is linear .*Got macro-f1"),
     "method without budget": (SELECT.replace("3", "none") + " --method ascent", r"method must be 'auto'.*Got 'ascent'"),
-    "expectation": (SELECT + " --expectation exact", r"expectation='exact' is not available for macro-f1"),
+    "expectation": (SELECT + " --expectation sure", r"expectation must be one of auto, semi, exact\. Got 'sure'\."),
     "init": (SELECT + " --init bottom", r"init must be one of top, random, greedy, or a selection\. Got 'bottom'\."),
     "tolerance": (SELECT + " --tolerance nan", r"tolerance must be a finite number of at least 0\. Got nan\."),
     "passes": (SELECT + " --max-passes 0", r"max_passes must be an integer of at least 1\. Got 0\."),

@@ -45,7 +45,7 @@ REQUESTS = {
     ),
     "no filling": (
         "-u macro-f1 -k 12 --fill none --expectation semi",
-        {"utility": "macro-f1", "k": 12, "fill": "none"},
+        {"utility": "macro-f1", "k": 12, "fill": "none", "expectation": "semi"},
     ),
 }
 

@@ -28,10 +28,6 @@ REFUSED = {
         "method must be 'auto' where there is no budget (k=None). Got 'ascent'.",
     ),
     "expectation": ({"expectation": "full"}, "expectation must be one of auto, semi, exact. Got 'full'."),
-    "expectation exact": (
-        {"expectation": "exact"},
-        "expectation='exact' is not available for macro-f1. Use expectation='semi'.",
-    ),
     "fill": ({"fill": "zero"}, "fill must be one of least-loss, none. Got 'zero'."),
     "fill None": ({"fill": None}, "fill must be one of least-loss, none. Got None."),
     "init": ({"init": "best"}, f"{EVERY_INIT} 'best'."),

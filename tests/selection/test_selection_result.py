@@ -123,7 +123,7 @@ def test_exact_values_come_true_on_average(text):
 
 def interrupt_after(monkeypatch, n_passes, *, mid_pass=False):
     """Ctrl-C during the pass after `n_passes` whole ones; `mid_pass` when its moves are done, else before them."""
-    original, calls = ascent._ascend_once, []
+    original, calls = ascent.run_pass, []
 
     def interrupted(*arguments):
         calls.append(arguments)
@@ -134,7 +134,7 @@ def interrupt_after(monkeypatch, n_passes, *, mid_pass=False):
             raise KeyboardInterrupt
         return n_moved
 
-    monkeypatch.setattr(ascent, "_ascend_once", interrupted)
+    monkeypatch.setattr(ascent, "run_pass", interrupted)
 
 
 @pytest.mark.parametrize("n_passes", [0, 1])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tailwise.kernels import objective as kernels
+from tailwise.kernels.quadrature import Quadrature
 from tailwise.kernels.rows import find_positions
 from tailwise.utilities.custom import Custom
 from tailwise.utilities.linear import LinearUtility
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from tailwise.chosen import Chosen
     from tailwise.utilities.base import Batch, Utility
 
-__all__ = ["SemiEmpirical"]
+__all__ = ["NO_QUADRATURE", "SemiEmpirical"]
+
+NO_QUADRATURE = Quadrature(np.empty((0, 4, 0)), np.empty((0, 2, 0)), np.empty(0), 0)
 
 _CURVATURES = {CONVEX: kernels.CONVEX, CONCAVE: kernels.CONCAVE, UNKNOWN: kernels.UNKNOWN}
 
@@ -39,6 +42,9 @@ class SemiEmpirical:
     """
 
     name = "semi"
+    # Totals are counted from scratch now and then, so that rounding does not build up.
+    passes_per_count = 16
+    uses_quadrature = False
 
     def __init__(self, utility: Utility, candidates: Candidates, batch: Batch) -> None:
         self.candidates = candidates
@@ -56,10 +62,16 @@ class SemiEmpirical:
             np.array([(c, f.parameter, _CURVATURES[f.curvature]) for c, f in formulas]).reshape(-1, 3),
             float(sum(factor / m for factor, term in utility.terms if isinstance(term, Coverage))),
             float(candidates.n_instances),
+            NO_QUADRATURE,
         )
         self._custom = [term for _, term in utility.terms if isinstance(term, Custom)]
         for term in self._custom:
             term.check(candidates.n_instances)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the gain of a label does not depend on the selection."""
+        return not (self.objective.formulas.size or self.objective.coverage)
 
     @property
     def needs_one_thread(self) -> bool:
@@ -76,10 +88,8 @@ class SemiEmpirical:
         """The same for any selection, also of labels that are no candidates (probability 0)."""
         positions = np.empty_like(chosen.labels)
         find_positions(self.candidates.rows, chosen.labels, positions)
-        kernels.count_selected(self.candidates.rows, positions, self.objective)
-        others = chosen.labels[(positions < 0) & (chosen.labels >= 0)]
-        self.objective.totals[:, kernels.Q] += np.bincount(others, minlength=self.candidates.n_labels)
-        kernels.refresh(self.objective)
+        self.count(positions)
+        kernels.add_impossible(self.objective, chosen.labels[(positions < 0) & (chosen.labels >= 0)])
         self.raise_failure()
 
     def expected(self) -> float:

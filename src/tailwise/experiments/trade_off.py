@@ -10,12 +10,12 @@ import numpy as np
 
 from tailwise.candidates import Candidates
 from tailwise.errors import InputError, MissingExtraError
-from tailwise.expectations import SemiEmpirical
 from tailwise.metrics import evaluate
 from tailwise.selection import Selection, select
 from tailwise.selection.batch import describe_batch
 from tailwise.selection.budget import check_budgets
-from tailwise.selection.selecting import load_if_path
+from tailwise.selection.expected import expect
+from tailwise.selection.loading import load_if_path
 from tailwise.utilities import LabelPriors, Utility, as_utility
 from tailwise.utilities.base import Batch
 
@@ -141,7 +141,7 @@ def trade_off(
     for alpha in _check_alphas(alphas):
         selection = select(candidates, (1 - alpha) * first + alpha * second, budgets, priors=priors, **options)
         if truth is None:
-            values = [_expect(utility, candidates, batch, selection) for utility in (first, second)]
+            values = [expect(part, candidates, selection, batch, selection.expectation) for part in (first, second)]
         else:
             values = _realise((first, second), batch, selection, truth)
         points.append(CurvePoint(alpha, values[0], values[1], selection))
@@ -154,12 +154,6 @@ def _check_alphas(alphas: Sequence[float] | None) -> list[float]:
         msg = f"alphas must be shares between 0 and 1, at least one. Got {alphas}."
         raise InputError(msg)
     return values
-
-
-def _expect(utility: Utility, candidates: Candidates, batch: Batch, selection: Selection) -> float:
-    expectation = SemiEmpirical(utility, candidates, batch)
-    expectation.count_labels(selection)
-    return expectation.expected()
 
 
 def _realise(utilities: tuple[Utility, ...], batch: Batch, selection: Selection, truth: Any) -> list[float]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from tailwise.kernels.compiling import kernel, part, step
 from tailwise.kernels.formulas import call_formula
+from tailwise.kernels.quadrature import Quadrature, exact_add, exact_gain, exact_line, exact_own_gain
 
 # Columns of Objective.totals. PSI is what the formulas give; the linear part and coverage follow from the others.
 # FAILURE is prod (1 - eta) over the instances of the label; the product itself may be too small for a number, so it is
@@ -47,6 +48,7 @@ class Objective(NamedTuple):
     factors: np.ndarray  # float64 (F, 3): coefficient, parameter, curvature
     coverage: float
     n_instances: float
+    quadrature: Quadrature  # of the terms whose expectation is exact; without nodes where there are none
 
 
 @part
@@ -89,8 +91,11 @@ def gain_of(objective, j, e):
     """What label j gains with one more instance of probability e."""
     totals = objective.totals
     psi = psi_at(objective, j, totals[j, T] + e, totals[j, Q] + 1.0)
-    linear = objective.linear[j, 0] * e + objective.linear[j, 1]
-    return linear + (psi - totals[j, PSI]) + objective.coverage * totals[j, FAILURE] * e
+    gain = objective.linear[j, 0] * e + objective.linear[j, 1]
+    gain += (psi - totals[j, PSI]) + objective.coverage * totals[j, FAILURE] * e
+    if objective.quadrature.largest.size > 0:
+        gain += exact_gain(objective.quadrature, j, totals[j, T], e)
+    return gain
 
 
 @part
@@ -101,15 +106,9 @@ def own_gain_of(objective, j, e):
     gain = objective.linear[j, 0] * e + objective.linear[j, 1] + (totals[j, PSI] - psi)
     if objective.coverage > 0.0:
         gain += objective.coverage * failure_without(totals, j, e) * e
+    if objective.quadrature.largest.size > 0:
+        gain += exact_own_gain(objective.quadrature, j, totals[j, T], e)
     return gain
-
-
-@part
-def value_of(objective, j):
-    """The utility of label j at its totals."""
-    t, q = objective.totals[j, T], objective.totals[j, Q]
-    linear = objective.linear[j, 0] * t + objective.linear[j, 1] * q
-    return linear + psi_at(objective, j, t, q) + objective.coverage * (1.0 - objective.totals[j, FAILURE])
 
 
 @part
@@ -121,6 +120,8 @@ def add_instance(objective, j, e, count):
     totals[j, PSI] = psi_at(objective, j, totals[j, T], totals[j, Q])
     if objective.coverage > 0.0:
         count_failure(totals, j, e, count)
+    if objective.quadrature.largest.size > 0:
+        exact_add(objective.quadrature, j, e, count)
 
 
 @part
@@ -151,6 +152,10 @@ def refresh_line(objective, j):
         offset += objective.factors[f, COEFFICIENT] * formula_offset
     offset -= totals[j, PSI]
     slope += objective.coverage * totals[j, FAILURE]
+    if objective.quadrature.largest.size > 0:
+        exact_slope, exact_offset = exact_line(objective.quadrature, j, totals[j, T])
+        slope += exact_slope
+        offset += exact_offset
     objective.slopes[j] = slope
     objective.offsets[j] = offset + SLACK * (abs(slope) + abs(offset)) + ROUNDING * abs(totals[j, PSI])
 
@@ -192,3 +197,14 @@ def count_selected(rows, chosen, objective):
     objective.totals[:, : SCALE + 1] = 0.0
     objective.totals[:, MANTISSA : FAILURE + 1] = 1.0
     count_rows(rows, chosen, objective.totals, objective.coverage > 0.0)
+
+
+@kernel
+def add_impossible(objective, labels):
+    """Add instances of probability 0, one to each label listed.
+
+    Shapes: labels (any,), a label may be listed several times. Writes: objective, lines included.
+    """
+    for x in range(labels.size):
+        add_instance(objective, labels[x], 0.0, 1.0)
+        refresh_line(objective, labels[x])

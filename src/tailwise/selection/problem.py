@@ -55,6 +55,7 @@ class Problem:
     budgets: NDArray  # (n,), as asked for
     settings: Settings
     threads: Threads
+    rehearsal: SemiEmpirical | None = None  # a cheaper expectation that leads near the optimum of the other
 
     @property
     def room(self) -> NDArray:

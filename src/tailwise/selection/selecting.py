@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING, Any
 
 from tailwise.candidates import Candidates
 from tailwise.engines import Threads
 from tailwise.errors import InputError
-from tailwise.expectations import SemiEmpirical
+from tailwise.expectations import Exact, SemiEmpirical
+from tailwise.expectations.exact import check_exact, supports_exact
 from tailwise.parameters import check_choice
-from tailwise.selection.ascent import MIN_SHARED_ENTRIES, select_by_ascent
+from tailwise.selection.ascent import select_by_ascent
 from tailwise.selection.batch import describe_batch
 from tailwise.selection.budget import check_budgets
 from tailwise.selection.finishing import finish
 from tailwise.selection.greedy import select_greedy
 from tailwise.selection.instance_wise import select_instance_wise
+from tailwise.selection.loading import load_if_path
+from tailwise.selection.passes import MIN_SHARED_ENTRIES
 from tailwise.selection.problem import Problem, Settings
 from tailwise.selection.result import Selection
 from tailwise.selection.starting import check_start
 from tailwise.selection.without_budget import select_without_budget
 from tailwise.utilities import LabelPriors, as_utility
-from tailwise.utilities.macro import Coverage
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tailwise.utilities import Utility
 
-__all__ = ["METHODS", "load_if_path", "select"]
+__all__ = ["METHODS", "select"]
 
 _METHODS = {"instance": select_instance_wise, "ascent": select_by_ascent, "greedy": select_greedy}
 METHODS = ("auto", *_METHODS)
@@ -71,8 +72,9 @@ def select(
     method : {"auto", "instance", "ascent", "greedy"}
         "auto" takes the closed form ("instance") where the utility is linear in the predictions, else "ascent".
     expectation : {"auto", "semi", "exact"}
-        "semi" maximises psi of the expected counts. "exact" is the same for utilities that are linear in the labels and
-        for coverage, and refused for others.
+        "semi" maximises psi of the expected counts, as the paper does; "exact" the expectation of psi, which is far
+        from it for labels with few expected positives. "auto" is exact wherever that is available: for every built-in
+        utility and mixture but G-mean, H-mean and AUC.
     init : {"top", "random", "greedy"} or selection
         Where the ascent starts.
     tolerance : float
@@ -93,7 +95,7 @@ def select(
         For utility names that need them, and for ``condition_positives="priors"``.
     condition_positives : array_like of shape (m,) or "priors", optional
         p per label, where the candidates hold only part of it: expected counts in this batch, or "priors" for training
-        priors times n. Default: the sum of the probabilities.
+        priors times n. Default: the sum of the probabilities. By exact expectation, what exceeds that sum is added.
 
     Returns
     -------
@@ -123,15 +125,18 @@ def select(
     priors = None if priors is None else LabelPriors.from_labels(load_if_path(priors))
     utility = as_utility(utility, priors)
     budgets = check_budgets(k, *candidates.shape)
-    method = _check_method(method, utility, budgets)
     expectation = _check_expectation(expectation, utility)
-    expected = SemiEmpirical(utility, candidates, describe_batch(candidates, budgets, priors, condition_positives))
+    batch_seen = describe_batch(candidates, budgets, priors, condition_positives)
+    expected = (Exact if expectation == "exact" else SemiEmpirical)(utility, candidates, batch_seen)
+    method = _check_method(method, expected, budgets, utility)
     with Threads(workers, needs_one=expected.needs_one_thread or candidates.n_entries < MIN_SHARED_ENTRIES) as threads:
         if budgets is None:
             outcome = select_without_budget(expected, threads)
             budgets = (outcome.positions >= 0).sum(axis=1)
         else:
-            outcome = _METHODS[method](Problem(candidates, utility, expected, budgets, settings, threads))
+            rehearsal = SemiEmpirical(utility, candidates, batch_seen) if expected.uses_quadrature else None
+            problem = Problem(candidates, utility, expected, budgets, settings, threads, rehearsal)
+            outcome = _METHODS[method](problem)
     labels = finish(expected, outcome.positions, budgets, start, fills=fill == "least-loss")
     return Selection(
         labels,
@@ -148,16 +153,7 @@ def select(
     )
 
 
-def load_if_path(source: Any) -> Any:
-    """The matrix in a file where a path is given; anything else as it is."""
-    if not isinstance(source, (str, os.PathLike)):
-        return source
-    from tailwise.datasets import load
-
-    return load(source)
-
-
-def _check_method(method: str, utility: Utility, budgets: NDArray | None) -> str:
+def _check_method(method: str, expected: SemiEmpirical, budgets: NDArray | None, utility: Utility) -> str:
     check_choice("method", method, METHODS)
     if budgets is None:
         if method != "auto":
@@ -165,8 +161,8 @@ def _check_method(method: str, utility: Utility, budgets: NDArray | None) -> str
             raise InputError(msg)
         return "without-budget"
     if method == "auto":
-        return "instance" if utility.linear_in_predictions else "ascent"
-    if method == "instance" and not utility.linear_in_predictions:
+        return "instance" if expected.is_linear else "ascent"
+    if method == "instance" and not expected.is_linear:
         msg = (
             f"method='instance' needs a utility that is linear in the predictions. Got {utility}. Use method='ascent'."
         )
@@ -176,8 +172,6 @@ def _check_method(method: str, utility: Utility, budgets: NDArray | None) -> str
 
 def _check_expectation(expectation: str, utility: Utility) -> str:
     check_choice("expectation", expectation, EXPECTATIONS)
-    is_exact = all(term.linear_in_labels or isinstance(term, Coverage) for _, term in utility.terms)
-    if expectation == "exact" and not is_exact:
-        msg = f"expectation='exact' is not available for {utility}. Use expectation='semi'."
-        raise InputError(msg)
-    return "exact" if is_exact and expectation != "semi" else "semi"
+    if expectation == "exact":
+        check_exact(utility)
+    return expectation if expectation != "auto" else "exact" if supports_exact(utility) else "semi"

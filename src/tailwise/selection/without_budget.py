@@ -26,6 +26,7 @@ def select_without_budget(expectation: SemiEmpirical, threads: Threads) -> Outco
     finds the global optimum over the candidates. Of equally good sets the smallest is taken.
     """
     candidates = expectation.candidates
+    expectation.count(np.full((candidates.n_instances, 1), -1, dtype=np.int32))
     by_label = candidates.to_csr().tocsc()
     is_selected = np.zeros(by_label.nnz, dtype=np.bool_)
     threads.split(

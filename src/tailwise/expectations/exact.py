@@ -1,0 +1,226 @@
+"""The exact expected utility: E[psi], not psi of the expectations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tailwise.errors import UtilityError
+from tailwise.expectations.semi_empirical import SemiEmpirical
+from tailwise.kernels import objective as kernels
+from tailwise.kernels import quadrature as nodes
+from tailwise.utilities.base import Mixture
+from tailwise.utilities.macro import (
+    Coverage,
+    MacroBalancedAccuracy,
+    MacroFBeta,
+    MacroJaccard,
+    MacroRecall,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.candidates import Candidates
+    from tailwise.utilities.base import Batch, SingleUtility, Utility
+
+__all__ = ["Exact", "check_exact", "has_exact_gain", "supports_exact"]
+
+# Gauss-Laguerre nodes for s = exp(-v / c), and the share of the integrand's decay that c should be: with these,
+# relative errors stay below 1e-6 from one to thousands of candidates (docs/benchmarks.md).
+N_NODES, N_PRODUCT_NODES = 16, 24
+SHARE, PRODUCT_SHARE = 0.7, 0.5
+
+
+class _Columns(NamedTuple):
+    """Nodes of one term: arrays of shape (m, R); the weights without the generating function."""
+
+    decay: NDArray
+    base: NDArray
+    weight: NDArray
+
+
+class Exact(SemiEmpirical):
+    r"""The expected utility of a selection on one batch, labels of different instances being independent.
+
+    With the generating function :math:`G(s) = E[s^P] = \prod_i (1 - \eta_i (1 - s))` of a label's positives,
+
+    .. math::
+        E[\text{recall}] &= \sum_{i \in S} \eta_i \int_0^1 \frac{G(s)}{1 - \eta_i (1 - s)}\, ds \\
+        E[F_\beta] &= (1 + \beta^2) \sum_{i \in S} \eta_i
+            \int_0^1 s^{q + \beta^2 - 1} \frac{G(s^{\beta^2})}{1 - \eta_i (1 - s^{\beta^2})}\, ds \\
+        E[\text{Jaccard}] &= t \int_0^1 s^{q - 1} \frac{G(s)}{\prod_{i \in S} (1 - \eta_i (1 - s))}\, ds
+
+    and likewise balanced accuracy with the negatives; what is linear in the labels and coverage are exact already. The
+    integrals are sums over a few nodes, so a gain costs O(nodes).
+
+    Positives outside the candidates, where ``condition_positives`` says there are more than the probabilities sum to,
+    are taken as independent of the rest and Poisson distributed.
+    """
+
+    name = "exact"
+    # Nodes are placed for the present q, which moves more than rounding does.
+    passes_per_count = 4
+
+    def __init__(self, utility: Utility, candidates: Candidates, batch: Batch) -> None:
+        check_exact(utility)
+        self._terms = [(factor, term) for factor, term in utility.terms if not _is_exact_already(term)]
+        plain = Mixture([(factor, term) for factor, term in utility.terms if _is_exact_already(term)])
+        self._batch = batch
+        self._extra = np.maximum(0.0, batch.condition_positives - candidates.condition_positives())
+        super().__init__(plain, candidates, batch)
+        if self._terms:
+            largest = np.zeros(candidates.n_labels)
+            nodes.find_largest(candidates.rows.labels, candidates.rows.values, largest)
+            self._largest = largest
+            self._constant += self._specificity_constant()
+
+    @property
+    def is_linear(self) -> bool:
+        return super().is_linear and all(
+            isinstance(term, (MacroRecall, MacroBalancedAccuracy)) for _, term in self._terms
+        )
+
+    @property
+    def uses_quadrature(self) -> bool:  # type: ignore[override]
+        return bool(self._terms)
+
+    def count(self, positions: NDArray) -> None:
+        if self._terms:
+            self._place_nodes(positions)
+        super().count(positions)
+
+    def _place_nodes(self, positions: NDArray) -> None:
+        """Choose nodes for the selection's q, and sum the selected instances up at them."""
+        rows = self.candidates.rows
+        selected = positions >= 0
+        entries = (rows.indptr[:-1, None] + positions)[selected]
+        q = np.bincount(rows.labels[entries], minlength=self.candidates.n_labels)
+        # At least one: a label that is not selected yet may be soon.
+        quadrature = self._make_quadrature(np.maximum(1.0, q))
+        nodes.count_exactly(rows, positions, quadrature)
+        self.objective = self.objective._replace(quadrature=quadrature)
+
+    def expected(self) -> float:
+        value = super().expected()
+        if not self._terms:
+            return value
+        linear, product = self.objective.quadrature.linear, self.objective.quadrature.product
+        value += float((linear[:, nodes.WEIGHT] * linear[:, nodes.SUM]).sum(axis=1).sum())
+        t = self.objective.totals[:, kernels.T]
+        return value + float((t * product[:, nodes.PRODUCT].sum(axis=1)).sum())
+
+    def _make_quadrature(self, q: NDArray) -> nodes.Quadrature:
+        plain, negative, product = [], [], []
+        for factor, term in self._terms:
+            factor /= self._batch.n_labels
+            if isinstance(term, MacroFBeta):
+                plain.append(self._f_beta_columns(factor, term.beta**2, q))
+            elif isinstance(term, MacroRecall):
+                plain.append(self._recall_columns(factor))
+            elif isinstance(term, MacroBalancedAccuracy):
+                plain.append(self._recall_columns(factor / 2))
+                negative.append(self._negative_columns(factor / 2))
+            else:
+                product.append(self._jaccard_columns(factor, q))
+        return nodes.Quadrature(
+            self._with_sums(_join(plain, q.size), _join(negative, q.size)),
+            self._with_products(_join(product, q.size)),
+            self._largest,
+            _join(plain, q.size).decay.shape[1],
+        )
+
+    def _f_beta_columns(self, factor: float, b2: float, q: NDArray) -> _Columns:
+        weights, s = _nodes(N_NODES, SHARE * (q + b2 * (self._p + 1)))
+        return _Columns(s, s**b2, factor * (1 + b2) * weights * s**b2)
+
+    def _recall_columns(self, factor: float) -> _Columns:
+        weights, s = _nodes(N_NODES, SHARE * (self._p + 1))
+        return _Columns(np.ones_like(s), s, factor * weights * s)
+
+    def _negative_columns(self, factor: float) -> _Columns:
+        """Balanced accuracy counts a false positive as one over the negatives, of which most are no candidates."""
+        n_others = np.maximum(0.0, self._batch.n_instances - self._n_candidates - self._extra)
+        n_negatives = np.maximum(0.0, self._batch.n_instances - self._p)
+        weights, s = _nodes(N_NODES, SHARE * (n_negatives + 1))
+        return _Columns(np.ones_like(s), s, -factor * weights * s ** (1 + n_others[:, None]))
+
+    def _jaccard_columns(self, factor: float, q: NDArray) -> _Columns:
+        weights, s = _nodes(N_PRODUCT_NODES, PRODUCT_SHARE * (q + self._p + 1))
+        return _Columns(s, s, factor * weights)
+
+    @property
+    def _p(self) -> NDArray:
+        return self.candidates.condition_positives() + self._extra
+
+    @property
+    def _n_candidates(self) -> NDArray:
+        return np.bincount(self.candidates.rows.labels, minlength=self.candidates.n_labels)
+
+    def _generating(self, plain: NDArray, negative: NDArray) -> NDArray:
+        """The generating functions of positives (plain) and of negatives at the nodes' bases."""
+        values = np.ones((plain.shape[0], plain.shape[1] + negative.shape[1]))
+        values[:, : plain.shape[1]] = np.exp(-self._extra[:, None] * (1 - plain))
+        nodes.multiply_generating(self.candidates.rows, np.hstack([plain, negative]), plain.shape[1], values)
+        return values
+
+    def _with_sums(self, plain: _Columns, negative: _Columns) -> NDArray:
+        columns = _Columns(*(np.hstack(pair) for pair in zip(plain, negative, strict=True)))
+        generating = self._generating(plain.base, negative.base)
+        zero = np.zeros_like(columns.weight)
+        return np.ascontiguousarray(np.stack([columns.decay, columns.base, columns.weight * generating, zero], axis=1))
+
+    def _with_products(self, product: _Columns) -> NDArray:
+        generating = self._generating(product.base, product.base[:, :0])
+        return np.ascontiguousarray(np.stack([product.decay, product.weight * generating], axis=1))
+
+    def _specificity_constant(self) -> float:
+        """Balanced accuracy of a label with nothing selected: one half, unless there may be no negatives at all."""
+        factor = sum(factor for factor, term in self._terms if isinstance(term, MacroBalancedAccuracy))
+        if factor == 0.0:
+            return 0.0
+        has_negatives = np.ones(self._batch.n_labels)
+        full = self._n_candidates == self._batch.n_instances
+        if full.any():
+            certain = self.candidates.to_csr()[:, full]
+            has_negatives[full] = [1 - certain[:, [j]].data.prod() for j in range(certain.shape[1])]
+        return factor / 2 * float(has_negatives.mean())
+
+
+def check_exact(utility: Utility) -> None:
+    """Refuse a utility whose exact expectation no quadrature gives."""
+    for _, term in utility.terms:
+        if not has_exact_gain(term):
+            msg = (
+                f"expectation='exact' is not available for {term}. Use expectation='semi' to select; "
+                "expected_utility gives the exact value of the result."
+            )
+            raise UtilityError(msg)
+
+
+def supports_exact(utility: Utility) -> bool:
+    """Whether every part of a utility has an exact expectation that selection can use."""
+    return all(has_exact_gain(term) for _, term in utility.terms)
+
+
+def has_exact_gain(term: SingleUtility) -> bool:
+    """Whether the exact expectation of a single utility can be kept up to date as instances come and go."""
+    by_quadrature = (MacroFBeta, MacroRecall, MacroBalancedAccuracy, MacroJaccard)
+    return _is_exact_already(term) or isinstance(term, by_quadrature)
+
+
+def _is_exact_already(term: SingleUtility) -> bool:
+    return term.linear_in_labels or isinstance(term, Coverage)
+
+
+def _nodes(count: int, decay: NDArray) -> tuple[NDArray, NDArray]:
+    """Weights (m, R) and s = exp(-v / c) for integrals of ds / s over [0, 1], c being the decay of each label."""
+    v, weights = np.polynomial.laguerre.laggauss(count)
+    return weights * np.exp(v) / decay[:, None], np.exp(-v / decay[:, None])
+
+
+def _join(columns: list[_Columns], n_labels: int) -> _Columns:
+    empty = np.empty((n_labels, 0))
+    parts = [_Columns(empty, empty, empty), *columns]
+    return _Columns(*(np.hstack(same) for same in zip(*parts, strict=True)))

@@ -1,0 +1,96 @@
+"""The expected utility of any selection, of tailwise or of another tool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tailwise.candidates import Candidates
+from tailwise.chosen import EMPTY, Chosen
+from tailwise.errors import InputError
+from tailwise.expectations import Exact, SemiEmpirical
+from tailwise.expectations.exact import has_exact_gain
+from tailwise.expectations.poisson_binomial import expect_by_probabilities
+from tailwise.parameters import check_choice
+from tailwise.selection.batch import describe_batch
+from tailwise.selection.budget import check_budgets
+from tailwise.selection.loading import load_if_path, load_selection_if_path
+from tailwise.utilities import LabelPriors, as_utility
+from tailwise.utilities.base import Batch, Mixture
+from tailwise.utilities.macro import FormulaUtility
+
+if TYPE_CHECKING:
+    from tailwise.utilities import Utility
+
+__all__ = ["expect", "expected_utility"]
+
+
+def expected_utility(
+    probabilities: Any,
+    selection: Any,
+    utility: Utility | str,
+    k: Any = None,
+    *,
+    expectation: str = "exact",
+    priors: Any = None,
+    condition_positives: Any = None,
+) -> float:
+    r"""The expected utility of a selection, :math:`E[\sum_j \psi_j(t_j, q_j, p_j)]`.
+
+    Parameters
+    ----------
+    probabilities : array_like or path
+        As for :func:`select`. Labels that are selected without being candidates have probability 0.
+    selection : Selection, array_like or path
+        A Selection, an (n, k) array of labels with -1 for an empty slot, a 0/1 matrix, or a file.
+    utility : Utility or str
+        What to expect.
+    k : int or array_like of int, optional
+        The budget, for utilities that divide by it. Default: the number of labels that the selection holds.
+    expectation : {"exact", "semi"}
+        E[psi], or psi of the expected counts. Exact values come from quadrature (relative error below 1e-6) or, for
+        G-mean, H-mean, AUC and formulas of your own, from Poisson-binomial probabilities (absolute error below 1e-8).
+    priors, condition_positives
+        As for :func:`select`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np, tailwise as tw
+    >>> probabilities = np.array([[0.5, 0.2], [0.5, 0.4]])
+    >>> tw.expected_utility(probabilities, np.array([[0], [1]]), "macro-recall", expectation="semi")
+    0.5833333333333333
+    >>> round(tw.expected_utility(probabilities, np.array([[0], [1]]), "macro-recall"), 6)
+    0.3675
+    """
+    check_choice("expectation", expectation, ("exact", "semi"))
+    candidates = Candidates.of(load_if_path(probabilities))
+    chosen = Chosen.of(load_selection_if_path(selection), candidates.n_labels)
+    if chosen.n_instances != candidates.n_instances:
+        msg = f"selection must have one row per instance, {candidates.n_instances}. Got {chosen.n_instances}."
+        raise InputError(msg)
+    priors = None if priors is None else LabelPriors.from_labels(load_if_path(priors))
+    budgets = (chosen.labels != EMPTY).sum(axis=1) if k is None else check_budgets(k, *candidates.shape)
+    batch = describe_batch(candidates, budgets, priors, condition_positives)
+    return expect(as_utility(utility, priors), candidates, chosen, batch, expectation)
+
+
+def expect(utility: Utility, candidates: Candidates, chosen: Chosen, batch: Batch, expectation: str) -> float:
+    """The expected utility of a selection on a batch that is described already."""
+    if expectation == "semi":
+        semi = SemiEmpirical(utility, candidates, batch)
+        semi.count_labels(chosen)
+        return semi.expected()
+    exact = Exact(Mixture([(f, term) for f, term in utility.terms if has_exact_gain(term)]), candidates, batch)
+    exact.count_labels(chosen)
+    formulas = [
+        (factor / batch.n_labels, term.formula)
+        for factor, term in utility.terms
+        if isinstance(term, FormulaUtility) and not has_exact_gain(term)
+    ]
+    value = exact.expected()
+    if formulas:
+        value += float(expect_by_probabilities(formulas, candidates, chosen, batch)[0].sum())
+    return value
