@@ -18,7 +18,17 @@ from typing import Any
 
 from harness import OthersShare, Result, describe_machine
 
-BENCHMARKS = ("selection_speed", "pass_cost", "memory", "startup", "threads")
+BENCHMARKS = (
+    "selection_speed",
+    "pass_cost",
+    "memory",
+    "startup",
+    "threads",
+    "exact_accuracy",
+    "exact_drawn",
+    "exact_real",
+    "exact_cost",
+)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The inference strategies that the paper compares."""
+"""The inference strategies that the paper compares, and those by exact expectation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailwise.selection import Selection, select
 if TYPE_CHECKING:
     from tailwise.utilities import LabelPriors
 
-__all__ = ["STRATEGIES", "Strategy", "compare_strategies"]
+__all__ = ["PAPER_STRATEGIES", "STRATEGIES", "Strategy", "compare_strategies"]
 
 
 @dataclass(frozen=True)
@@ -27,19 +27,26 @@ class Strategy:
         return select(probabilities, self.utility, k, priors=priors, **self.options, **options)
 
 
-STRATEGIES = (
+SEMI = {"expectation": "semi"}
+
+PAPER_STRATEGIES = (
     Strategy("Top-K", "precision"),
     Strategy("PS-K", "ps-precision"),
     Strategy("Pow-K", "power-law(0.5)"),
     Strategy("Log-K", "log"),
-    Strategy("Macro-R prior", "macro-recall", {"condition_positives": "priors"}),
-    Strategy("Macro-R", "macro-recall"),
-    Strategy("Macro-P greedy", "macro-precision", {"method": "greedy"}),
-    Strategy("Macro-F1 greedy", "macro-f1", {"method": "greedy"}),
-    Strategy("Cov greedy", "coverage", {"method": "greedy"}),
-    Strategy("Macro-P", "macro-precision"),
-    Strategy("Macro-F1", "macro-f1"),
-    Strategy("Cov", "coverage"),
+    Strategy("Macro-R prior", "macro-recall", {**SEMI, "condition_positives": "priors"}),
+    Strategy("Macro-R", "macro-recall", SEMI),
+    Strategy("Macro-P greedy", "macro-precision", {**SEMI, "method": "greedy"}),
+    Strategy("Macro-F1 greedy", "macro-f1", {**SEMI, "method": "greedy"}),
+    Strategy("Cov greedy", "coverage", {**SEMI, "method": "greedy"}),
+    Strategy("Macro-P", "macro-precision", SEMI),
+    Strategy("Macro-F1", "macro-f1", SEMI),
+    Strategy("Cov", "coverage", SEMI),
+)
+STRATEGIES = (
+    *PAPER_STRATEGIES,
+    Strategy("Macro-R exact", "macro-recall", {"expectation": "exact"}),
+    Strategy("Macro-F1 exact", "macro-f1", {"expectation": "exact"}),
 )
 
 
@@ -63,7 +70,7 @@ def compare_strategies(
     priors : LabelPriors
         Training frequencies.
     strategies : tuple of Strategy
-        By default the paper's.
+        By default the paper's, and those by exact expectation.
     on_done : callable
         Called with each strategy when it is done, for progress.
 
