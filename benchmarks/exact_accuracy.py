@@ -1,4 +1,4 @@
-"""How far the exact expected utility of a label is from the Poisson-binomial dynamic program, on all kinds of labels."""
+"""How far the exact expected utility of a label is from the Poisson-binomial dynamic program, for all kinds of them."""
 
 from __future__ import annotations
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from harness import Result, Timing, time_calls
 from matrices import zipf_matrix
 
@@ -25,63 +25,69 @@ N_INSTANCES, N_LABELS, TOP, K = 50_000, 13_330, 100, 3
 UTILITY, WORKERS, REPEATS = "macro-f1", 2, 7
 ASKED_RATIO = 4
 
-
-class Costs(NamedTuple):
-    """Seconds of one expectation's passes, and of counting its totals from scratch."""
-
-    first: Timing
-    late: Timing
-    count: Timing
+Call = Callable[[], Any]
+Prepare = Callable[[], Call]
 
 
 def run() -> Iterator[Result]:
-    candidates = tw.Candidates.of(zipf_matrix(N_INSTANCES, N_LABELS, TOP))
+    matrix = zipf_matrix(N_INSTANCES, N_LABELS, TOP)
+    with Threads(WORKERS) as threads:
+        exact, semi = make_problems(tw.Candidates.of(matrix), threads)
+        tops, ends = ([find(problem) for problem in (exact, semi)] for find in (starting_positions, climb))
+        late = time_in_turn(prepare_pass(exact, ends[0]), prepare_pass(semi, ends[1]))
+        first = time_in_turn(prepare_pass(exact, tops[0]), prepare_pass(semi, tops[1]))
+        count = time_in_turn(prepare_count(exact, ends[0]), prepare_count(semi, ends[1]))
+    whole = time_in_turn(prepare_select(matrix, "exact"), prepare_select(matrix, "semi"))
+    yield compare("late pass, at the converged selection", *late, f"at most {ASKED_RATIO} times a semi-empirical pass")
+    yield compare("first pass, from the most probable labels", *first, "for information")
+    yield compare("totals counted from scratch", *count, "for information")
+    yield compare("the whole of select", *whole, "for information")
+
+
+def make_problems(candidates: tw.Candidates, threads: Threads) -> tuple[Problem, Problem]:
+    """The problems that `select` makes: by exact expectation, with the other as its rehearsal, and semi-empirical."""
     budgets = check_budgets(K, *candidates.shape)
     batch = describe_batch(candidates, budgets, None, None)
     utility = as_utility(UTILITY, None)
-    semi, exact = (expectation(utility, candidates, batch) for expectation in (SemiEmpirical, Exact))
-    with Threads(WORKERS) as threads:
-        semi_costs = time_passes(Problem(candidates, utility, semi, budgets, Settings(), threads))
-        exact_costs = time_passes(Problem(candidates, utility, exact, budgets, Settings(), threads, rehearsal=semi))
-    asked = f"at most {ASKED_RATIO} times a semi-empirical pass"
-    yield compare("late pass, at the converged selection", exact_costs.late, semi_costs.late, asked)
-    yield compare("first pass, from the most probable labels", exact_costs.first, semi_costs.first, "for information")
-    yield compare(
-        f"totals from scratch, every {exact.passes_per_count} passes (semi-empirical: every {semi.passes_per_count})",
-        exact_costs.count,
-        semi_costs.count,
-        "for information",
+    exact, semi = (expectation(utility, candidates, batch) for expectation in (Exact, SemiEmpirical))
+    return (
+        Problem(candidates, utility, exact, budgets, Settings(), threads, rehearsal=semi),
+        Problem(candidates, utility, semi, budgets, Settings(), threads),
     )
-    yield compare("the whole of select", time_select("exact"), time_select("semi"), "for information")
 
 
-def time_passes(problem: Problem) -> Costs:
-    start, converged = starting_positions(problem), select_by_ascent(problem).positions
-    count, _ = time_calls(lambda: problem.expectation.count(converged), REPEATS)
-    return Costs(time_pass(problem, start), time_pass(problem, converged), count)
+def climb(problem: Problem) -> np.ndarray:
+    return select_by_ascent(problem).positions
 
 
-def time_pass(problem: Problem, start: np.ndarray) -> Timing:
+def prepare_pass(problem: Problem, start: np.ndarray) -> Prepare:
     """The same pass again and again: its selection and totals are put back before each."""
     order = visiting_order(N_INSTANCES)
 
-    def prepare() -> Callable[[], int]:
+    def prepare() -> Call:
         positions = start.copy()
         problem.expectation.count(positions)
         return lambda: run_pass(problem, positions, order, N_INSTANCES // AUTO_BATCHES)
 
-    prepare()()
-    return time_prepared(prepare)
+    return prepare
 
 
-def time_prepared(prepare: Callable[[], Callable[[], int]]) -> Timing:
-    seconds = []
-    for _ in range(REPEATS):
-        call = prepare()
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    return Timing(tuple(seconds))
+def prepare_count(problem: Problem, positions: np.ndarray) -> Prepare:
+    return lambda: lambda: problem.expectation.count(positions)
+
+
+def prepare_select(matrix: sp.csr_array, expectation: str) -> Prepare:
+    return lambda: lambda: tw.select(matrix, UTILITY, k=K, expectation=expectation, workers=WORKERS)
+
+
+def time_in_turn(exact: Prepare, semi: Prepare) -> tuple[Timing, Timing]:
+    """Alternately, so that other people's work falls on both; a first call of each is not counted."""
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for _ in range(1 + REPEATS):
+        for prepare, taken in zip((exact, semi), seconds, strict=True):
+            timing, _ = time_calls(prepare(), 1)
+            taken += timing.seconds
+    return Timing(tuple(seconds[0][1:])), Timing(tuple(seconds[1][1:]))
 
 
 def visiting_order(n: int) -> np.ndarray:
@@ -89,12 +95,6 @@ def visiting_order(n: int) -> np.ndarray:
     starts = np.random.default_rng(0).permutation(-(-n // BLOCK)) * BLOCK
     order = (starts[:, None] + np.arange(BLOCK)).ravel()
     return order[order < n]
-
-
-def time_select(expectation: str) -> Timing:
-    matrix = zipf_matrix(N_INSTANCES, N_LABELS, TOP)
-    selections = [tw.select(matrix, UTILITY, k=K, expectation=expectation, workers=WORKERS) for _ in range(3)]
-    return Timing(tuple(selection.seconds for selection in selections))
 
 
 def compare(name: str, exact: Timing, semi: Timing, asked: str) -> Result:

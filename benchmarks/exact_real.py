@@ -17,6 +17,7 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 DATA_SETS = ("tibkat-gnd-en", "cve-libraries", "mulan-delicious", "mulan-bibtex")
 PROBABILITIES = "plt-top100.tst.npz"
 UTILITIES, BUDGETS, EXPECTATIONS, SEED = ("macro-f1", "macro-recall"), (3, 5), ("semi", "exact"), 0
+OTHER_SEEDS = range(1, 8)
 ASKED_ON = DATA_SETS[0]
 ASKED = {("macro-f1", 3): 7.02, ("macro-f1", 5): 7.48, ("macro-recall", 3): 7.62, ("macro-recall", 5): 9.00}
 
@@ -32,7 +33,7 @@ class Problem(NamedTuple):
 def run() -> Iterator[Result]:
     for name in DATA_SETS:
         if not is_present(name):
-            yield Result(f"{name}: selection on true labels", "for information", "data not present", True)
+            yield Result(f"{name}: selection on true labels", "for information", "data not present", is_met=True)
             continue
         problem = read(DATA / name)
         if name == ASKED_ON:
@@ -54,21 +55,23 @@ def read(folder: Path) -> Problem:
 def measure_asked(problem: Problem) -> Iterator[Result]:
     """Exact selection, p from the candidates: what comes true, and what was expected."""
     for (utility, k), asked in ASKED.items():
-        selection = tw.select(problem.probabilities, utility, k=k, expectation="exact", seed=SEED)
-        realised, expected = score(problem, selection, utility), 100 * selection.expected
+        selections = [select(problem, utility, k, "exact", None, seed) for seed in (SEED, *OTHER_SEEDS)]
+        by_seed = [score(problem, selection, utility) for selection in selections]
+        realised, expected = by_seed[0], 100 * selections[0].expected
         yield Result(
             f"{ASKED_ON}: {utility} at {k}, exact selection, true test labels",
             f"at least {asked:.2f} %",
-            f"{realised:.2f} %",
+            f"{realised:.2f} %; with seeds 0 to {OTHER_SEEDS[-1]} {min(by_seed):.2f} to {max(by_seed):.2f} %, mean "
+            f"{np.mean(by_seed):.2f} %, {sum(value >= asked for value in by_seed)} of {len(by_seed)} reach it",
             realised >= asked,
-            {"percent": realised},
+            {"percent": realised, "percent_by_seed": by_seed},
         )
         yield Result(
             f"{ASKED_ON}: {utility} at {k}, expected against realised",
             "for information",
             f"{expected:.2f} % expected, {realised:.2f} % realised",
-            True,
-            {"expected_percent": expected, "realised_percent": realised},
+            is_met=True,
+            figures={"expected_percent": expected, "realised_percent": realised},
         )
 
 
@@ -88,8 +91,8 @@ def tabulate(name: str, problem: Problem, utility: str, k: int) -> Result:
         f"{name}: {utility} at {k}, true test labels, percent; p from candidates / training / the mean of both",
         "for information",
         "; ".join(listed),
-        True,
-        {"percent": values},
+        is_met=True,
+        figures={"percent": values},
     )
 
 
@@ -100,13 +103,13 @@ def condition_positives(problem: Problem) -> dict[str, Any]:
     return {"candidates": None, "training": "priors", "mean": (from_candidates + from_training) / 2}
 
 
-def select(problem: Problem, utility: str, k: int, expectation: str, p: Any) -> tw.Selection:
+def select(problem: Problem, utility: str, k: int, expectation: str, p: Any, seed: int = SEED) -> tw.Selection:
     return tw.select(
         problem.probabilities,
         utility,
         k=k,
         expectation=expectation,
-        seed=SEED,
+        seed=seed,
         priors=problem.priors,
         condition_positives=p,
     )

@@ -33,7 +33,7 @@ def select_by_ascent(problem: Problem) -> Outcome:
     converged = interrupted = False
     try:
         if problem.rehearsal is not None:
-            _rehearse(problem, positions, history)
+            _rehearse(problem, positions, history, bar)
         converged = _climb(problem, positions, history, bar)
     except KeyboardInterrupt:
         interrupted = True
@@ -58,19 +58,21 @@ def _climb(problem: Problem, positions: NDArray, history: list[float], bar: tqdm
     return converged
 
 
-def _rehearse(problem: Problem, positions: NDArray, history: list[float]) -> None:
+def _rehearse(problem: Problem, positions: NDArray, history: list[float], bar: tqdm) -> None:
     """Climb by a cheaper expectation first, from its greedy selection; start where that led, if it is better."""
     assert problem.rehearsal is not None
     cheaper = replace(problem, expectation=problem.rehearsal, rehearsal=None)
     start = select_greedy(cheaper)
     found = start.positions
-    _climb(cheaper, found, [*start.history], tqdm(disable=True))
-    problem.expectation.count(found)
-    if problem.expectation.expected() > history[0]:
-        positions[:] = found
-        history.append(problem.expectation.expected())
-    else:
-        problem.expectation.count(positions)
+    try:
+        _climb(cheaper, found, [*start.history], bar)
+    finally:  # also after Ctrl-C: what was found by then may be better than the start
+        problem.expectation.count(found)
+        if problem.expectation.expected() > history[0]:
+            positions[:] = found
+            history.append(problem.expectation.expected())
+        else:
+            problem.expectation.count(positions)
 
 
 def _batch_size(problem: Problem) -> int:
