@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.stats import poisson
 
-from tailwise.errors import UtilityError
-from tailwise.expectations.semi_empirical import SemiEmpirical
+from tailwise.expectations.semi_empirical import NO_LABELS, SemiEmpirical
 from tailwise.kernels import objective as kernels
 from tailwise.kernels import quadrature as nodes
+from tailwise.kernels.laws import Laws, count_laws
 from tailwise.utilities.base import Mixture
 from tailwise.utilities.macro import (
     Coverage,
@@ -25,12 +27,14 @@ if TYPE_CHECKING:
     from tailwise.candidates import Candidates
     from tailwise.utilities.base import Batch, SingleUtility, Utility
 
-__all__ = ["Exact", "check_exact", "has_exact_gain", "supports_exact"]
+__all__ = ["Exact", "supports_exact"]
 
 # Gauss-Laguerre nodes for s = exp(-v / c), and the share of the integrand's decay that c should be: with these,
 # relative errors stay below 1e-6 from one to thousands of candidates (docs/benchmarks.md).
 N_NODES, N_PRODUCT_NODES = 16, 24
 SHARE, PRODUCT_SHARE = 0.7, 0.5
+# Labels with more expected positives have no laws. Less than 1e-9 of the laws of the others lies beyond the width.
+MOST_EXPECTED, LAW_WIDTH = 8.0, 32
 
 
 class _Columns(NamedTuple):
@@ -55,21 +59,28 @@ class Exact(SemiEmpirical):
     and likewise balanced accuracy with the negatives; what is linear in the labels and coverage are exact already. The
     integrals are sums over a few nodes, so a gain costs O(nodes).
 
+    Any other formula (G-mean, H-mean, AUC, a user's) is expected over the Poisson-binomial laws of hits and misses, for
+    labels with at most 8 expected positives; for more frequent ones, where the two hardly differ, the formula is filled
+    with the expected counts. ``expected_utility`` takes the laws of all labels.
+
     Positives outside the candidates, where ``condition_positives`` says there are more than the probabilities sum to,
-    are taken as independent of the rest and Poisson distributed.
+    are taken as independent of the rest and Poisson distributed; among the negatives they count at their mean.
     """
 
     name = "exact"
     # Nodes are placed for the present q, which moves more than rounding does.
-    passes_per_count = 4
+    passes_per_count = 8
 
     def __init__(self, utility: Utility, candidates: Candidates, batch: Batch) -> None:
-        check_exact(utility)
-        self._terms = [(factor, term) for factor, term in utility.terms if not _is_exact_already(term)]
-        plain = Mixture([(factor, term) for factor, term in utility.terms if _is_exact_already(term)])
-        self._batch = batch
-        self._extra = np.maximum(0.0, batch.condition_positives - candidates.condition_positives())
-        super().__init__(plain, candidates, batch)
+        self._terms = [(factor, term) for factor, term in utility.terms if _has_quadrature(term)]
+        self.uses_laws = not supports_exact(utility)
+        plain = Mixture([(factor, term) for factor, term in utility.terms if not _has_quadrature(term)])
+        known = candidates.condition_positives()
+        self._extra = np.maximum(0.0, batch.condition_positives - known)
+        # Fewer positives than the candidates expect are no matter here; what is linear in p takes p as it is given.
+        is_linear_in_p = not (self._terms or self.uses_laws)
+        own_batch = batch if is_linear_in_p else replace(batch, condition_positives=known + self._extra)
+        super().__init__(plain, candidates, own_batch)
         if self._terms:
             largest = np.zeros(candidates.n_labels)
             nodes.find_largest(candidates.rows.labels, candidates.rows.values, largest)
@@ -86,21 +97,46 @@ class Exact(SemiEmpirical):
     def uses_quadrature(self) -> bool:  # type: ignore[override]
         return bool(self._terms)
 
-    def count(self, positions: NDArray) -> None:
-        if self._terms:
-            self._place_nodes(positions)
-        super().count(positions)
+    @property
+    def is_dear(self) -> bool:  # type: ignore[override]
+        return self.uses_quadrature or self.uses_laws
 
-    def _place_nodes(self, positions: NDArray) -> None:
-        """Choose nodes for the selection's q, and sum the selected instances up at them."""
+    def count(self, positions: NDArray, others: NDArray = NO_LABELS) -> None:
+        rows, m = self.candidates.rows, self.candidates.n_labels
+        selected = (rows.indptr[:-1, None] + positions)[positions >= 0]
+        q = np.bincount(rows.labels[selected], minlength=m) + np.bincount(others, minlength=m)
+        self._place_nodes(positions, q)
+        super().count(positions, others)
+
+    def _make_laws(self, positions: NDArray) -> Laws:
+        """The laws of hits and misses of every label with few expected positives."""
         rows = self.candidates.rows
-        selected = positions >= 0
-        entries = (rows.indptr[:-1, None] + positions)[selected]
-        q = np.bincount(rows.labels[entries], minlength=self.candidates.n_labels)
-        # At least one: a label that is not selected yet may be soon.
-        quadrature = self._make_quadrature(np.maximum(1.0, q))
-        nodes.count_exactly(rows, positions, quadrature)
-        self.objective = self.objective._replace(quadrature=quadrature)
+        is_short = self._p <= MOST_EXPECTED
+        slots = np.where(is_short, np.cumsum(is_short) - 1, -1).astype(np.int32)
+        probabilities = np.zeros((int(is_short.sum()), 2, LAW_WIDTH))
+        probabilities[:, 0, 0] = 1.0
+        probabilities[:, 1] = poisson.pmf(np.arange(LAW_WIDTH), self._extra[is_short, None])
+        laws = Laws(slots, probabilities)
+        is_chosen = np.zeros(rows.labels.size, dtype=np.bool_)
+        is_chosen[(rows.indptr[:-1, None] + positions)[positions >= 0]] = True
+        count_laws(rows, positions, is_chosen, laws)
+        return laws
+
+    def prepare(self, q: NDArray) -> None:
+        """Nothing selected yet, but nodes placed for labels that will be selected about q times."""
+        nothing = np.full((self.candidates.n_instances, 1), -1, dtype=np.int32)
+        self._place_nodes(nothing, q)
+        super().count(nothing)
+
+    def _place_nodes(self, positions: NDArray, q: NDArray) -> None:
+        """Choose nodes for q, and sum the selected instances up at them."""
+        if self._terms:
+            # At least one: a label that is not selected yet may be soon.
+            quadrature = self._make_quadrature(np.maximum(1.0, q))
+            nodes.count_exactly(self.candidates.rows, positions, quadrature)
+            self.objective = self.objective._replace(quadrature=quadrature)
+        if self.uses_laws:
+            self.objective = self.objective._replace(laws=self._make_laws(positions))
 
     def expected(self) -> float:
         value = super().expected()
@@ -114,7 +150,7 @@ class Exact(SemiEmpirical):
     def _make_quadrature(self, q: NDArray) -> nodes.Quadrature:
         plain, negative, product = [], [], []
         for factor, term in self._terms:
-            factor /= self._batch.n_labels
+            factor /= self.batch.n_labels
             if isinstance(term, MacroFBeta):
                 plain.append(self._f_beta_columns(factor, term.beta**2, q))
             elif isinstance(term, MacroRecall):
@@ -141,8 +177,8 @@ class Exact(SemiEmpirical):
 
     def _negative_columns(self, factor: float) -> _Columns:
         """Balanced accuracy counts a false positive as one over the negatives, of which most are no candidates."""
-        n_others = np.maximum(0.0, self._batch.n_instances - self._n_candidates - self._extra)
-        n_negatives = np.maximum(0.0, self._batch.n_instances - self._p)
+        n_others = np.maximum(0.0, self.batch.n_instances - self._n_candidates - self._extra)
+        n_negatives = np.maximum(0.0, self.batch.n_instances - self._p)
         weights, s = _nodes(N_NODES, SHARE * (n_negatives + 1))
         return _Columns(np.ones_like(s), s, -factor * weights * s ** (1 + n_others[:, None]))
 
@@ -180,34 +216,21 @@ class Exact(SemiEmpirical):
         factor = sum(factor for factor, term in self._terms if isinstance(term, MacroBalancedAccuracy))
         if factor == 0.0:
             return 0.0
-        has_negatives = np.ones(self._batch.n_labels)
-        full = self._n_candidates == self._batch.n_instances
+        has_negatives = np.ones(self.batch.n_labels)
+        full = self._n_candidates == self.batch.n_instances
         if full.any():
             certain = self.candidates.to_csr()[:, full]
-            has_negatives[full] = [1 - certain[:, [j]].data.prod() for j in range(certain.shape[1])]
+            has_negatives[full] = [1 - certain[:, [j]].data.prod(dtype=np.float64) for j in range(certain.shape[1])]
         return factor / 2 * float(has_negatives.mean())
 
 
-def check_exact(utility: Utility) -> None:
-    """Refuse a utility whose exact expectation no quadrature gives."""
-    for _, term in utility.terms:
-        if not has_exact_gain(term):
-            msg = (
-                f"expectation='exact' is not available for {term}. Use expectation='semi' to select; "
-                "expected_utility gives the exact value of the result."
-            )
-            raise UtilityError(msg)
-
-
 def supports_exact(utility: Utility) -> bool:
-    """Whether every part of a utility has an exact expectation that selection can use."""
-    return all(has_exact_gain(term) for _, term in utility.terms)
+    """Whether every part of a utility has an exact expectation that costs little more than the semi-empirical."""
+    return all(_is_exact_already(term) or _has_quadrature(term) for _, term in utility.terms)
 
 
-def has_exact_gain(term: SingleUtility) -> bool:
-    """Whether the exact expectation of a single utility can be kept up to date as instances come and go."""
-    by_quadrature = (MacroFBeta, MacroRecall, MacroBalancedAccuracy, MacroJaccard)
-    return _is_exact_already(term) or isinstance(term, by_quadrature)
+def _has_quadrature(term: SingleUtility) -> bool:
+    return isinstance(term, (MacroFBeta, MacroRecall, MacroBalancedAccuracy, MacroJaccard))
 
 
 def _is_exact_already(term: SingleUtility) -> bool:

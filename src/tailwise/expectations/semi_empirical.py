@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tailwise.kernels import objective as kernels
+from tailwise.kernels.laws import Laws
 from tailwise.kernels.quadrature import Quadrature
 from tailwise.kernels.rows import find_positions
 from tailwise.utilities.custom import Custom
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
     from tailwise.chosen import Chosen
     from tailwise.utilities.base import Batch, Utility
 
-__all__ = ["NO_QUADRATURE", "SemiEmpirical"]
+__all__ = ["NO_LABELS", "SemiEmpirical"]
 
+NO_LABELS = np.empty(0, dtype=np.int32)
+NO_LAWS = Laws(np.empty(0, dtype=np.int32), np.empty((0, 2, 0)))
 NO_QUADRATURE = Quadrature(np.empty((0, 4, 0)), np.empty((0, 2, 0)), np.empty(0), 0)
 
 _CURVATURES = {CONVEX: kernels.CONVEX, CONCAVE: kernels.CONCAVE, UNKNOWN: kernels.UNKNOWN}
@@ -45,9 +48,11 @@ class SemiEmpirical:
     # Totals are counted from scratch now and then, so that rounding does not build up.
     passes_per_count = 16
     uses_quadrature = False
+    # Whether a climb by a cheaper expectation first saves time.
+    is_dear = False
 
     def __init__(self, utility: Utility, candidates: Candidates, batch: Batch) -> None:
-        self.candidates = candidates
+        self.candidates, self.batch = candidates, batch
         m = candidates.n_labels
         linear, self._constant = _linear_part(utility, batch)
         formulas = [(factor / m, term.formula) for factor, term in utility.terms if isinstance(term, FormulaUtility)]
@@ -63,6 +68,7 @@ class SemiEmpirical:
             float(sum(factor / m for factor, term in utility.terms if isinstance(term, Coverage))),
             float(candidates.n_instances),
             NO_QUADRATURE,
+            NO_LAWS,
         )
         self._custom = [term for _, term in utility.terms if isinstance(term, Custom)]
         for term in self._custom:
@@ -78,19 +84,25 @@ class SemiEmpirical:
         """Plain Python formulas cannot be called from several threads at once."""
         return any(not term.compiled for term in self._custom)
 
-    def count(self, positions: NDArray) -> None:
-        """Set the totals, from scratch, to those of a selection given as positions within the rows."""
+    def count(self, positions: NDArray, others: NDArray = NO_LABELS) -> None:
+        """Set the totals, from scratch, to those of a selection given as positions within the rows.
+
+        `others` are selected labels that are no candidates of the instance: of probability 0.
+        """
         kernels.count_selected(self.candidates.rows, positions, self.objective)
         kernels.refresh(self.objective)
+        kernels.add_impossible(self.objective, others)
         self.raise_failure()
 
+    def prepare(self, q: NDArray) -> None:
+        """Set the totals to those of nothing selected, for labels that will be selected about q times."""
+        self.count(np.full((self.candidates.n_instances, 1), -1, dtype=np.int32))
+
     def count_labels(self, chosen: Chosen) -> None:
-        """The same for any selection, also of labels that are no candidates (probability 0)."""
+        """The same for any selection, given by its labels."""
         positions = np.empty_like(chosen.labels)
         find_positions(self.candidates.rows, chosen.labels, positions)
-        self.count(positions)
-        kernels.add_impossible(self.objective, chosen.labels[(positions < 0) & (chosen.labels >= 0)])
-        self.raise_failure()
+        self.count(positions, chosen.labels[(positions < 0) & (chosen.labels >= 0)])
 
     def expected(self) -> float:
         """The expected utility at the present totals."""

@@ -17,6 +17,16 @@ import numpy as np
 
 from tailwise.kernels.compiling import kernel, part, step
 from tailwise.kernels.formulas import call_formula
+from tailwise.kernels.laws import (
+    HITS,
+    MISSES,
+    Laws,
+    convolved,
+    direction_of,
+    exclude,
+    include,
+    next_deconvolved,
+)
 from tailwise.kernels.quadrature import Quadrature, exact_add, exact_gain, exact_line, exact_own_gain
 
 # Columns of Objective.totals. PSI is what the formulas give; the linear part and coverage follow from the others.
@@ -35,6 +45,8 @@ RESCALE = 2.0**-500
 
 # The line lies above the gain by more than single precision can take from it, here and when it is evaluated.
 SLACK = 5e-7
+# Probabilities that do not count.
+NEGLIGIBLE = 1e-14
 # What differences of psi lose in double precision.
 ROUNDING = 1e-13
 
@@ -49,6 +61,7 @@ class Objective(NamedTuple):
     coverage: float
     n_instances: float
     quadrature: Quadrature  # of the terms whose expectation is exact; without nodes where there are none
+    laws: Laws  # of hits and misses, for the exact expectation of formulas; without slots where it is not wanted
 
 
 @part
@@ -86,11 +99,51 @@ def psi_at(objective, j, t, q):
     return psi
 
 
+@step
+def psi_by_law(objective, j, e, count):
+    """The expectation of the formulas, with one instance more (count 1), less (-1), or as it is (0)."""
+    law, s, q = objective.laws.probabilities, objective.laws.slots[j], objective.totals[j, Q] + count
+    # An instance that is added leaves the misses, one that is taken out leaves the hits; the other side gains it.
+    outer = MISSES if count > 0.0 else HITS
+    x, direction = direction_of(e, law.shape[2])
+    psi, last = 0.0, 0.0
+    for _ in range(law.shape[2]):
+        last = next_deconvolved(law, s, outer, x, e, last) if count != 0.0 else law[s, outer, x]
+        if last > NEGLIGIBLE:
+            for y in range(law.shape[2]):
+                weight = last * convolved(law, s, 1 - outer, y, e if count != 0.0 else 0.0)
+                if weight > NEGLIGIBLE:
+                    t = np.float64(x if outer == HITS else y)
+                    for f in range(objective.formulas.size):
+                        psi += (
+                            weight
+                            * objective.factors[f, COEFFICIENT]
+                            * formula_at(objective, f, t, q, np.float64(x + y))
+                        )
+        x += direction
+    return psi
+
+
+@part
+def has_law(objective, j):
+    return objective.laws.slots.size > 0 and objective.laws.slots[j] >= 0
+
+
+@part
+def psi_with(objective, j, e, count):
+    """What the formulas give for label j, with one instance more (count 1), less (-1), or as it is (0)."""
+    if has_law(objective, j):
+        psi = psi_by_law(objective, j, e, count)
+    else:
+        psi = psi_at(objective, j, max(0.0, objective.totals[j, T] + count * e), objective.totals[j, Q] + count)
+    return psi
+
+
 @part
 def gain_of(objective, j, e):
     """What label j gains with one more instance of probability e."""
     totals = objective.totals
-    psi = psi_at(objective, j, totals[j, T] + e, totals[j, Q] + 1.0)
+    psi = psi_with(objective, j, e, 1.0)
     gain = objective.linear[j, 0] * e + objective.linear[j, 1]
     gain += (psi - totals[j, PSI]) + objective.coverage * totals[j, FAILURE] * e
     if objective.quadrature.largest.size > 0:
@@ -102,7 +155,7 @@ def gain_of(objective, j, e):
 def own_gain_of(objective, j, e):
     """What label j would lose without one of its instances, of probability e."""
     totals = objective.totals
-    psi = psi_at(objective, j, max(0.0, totals[j, T] - e), totals[j, Q] - 1.0)
+    psi = psi_with(objective, j, e, -1.0)
     gain = objective.linear[j, 0] * e + objective.linear[j, 1] + (totals[j, PSI] - psi)
     if objective.coverage > 0.0:
         gain += objective.coverage * failure_without(totals, j, e) * e
@@ -117,7 +170,10 @@ def add_instance(objective, j, e, count):
     totals = objective.totals
     totals[j, T] = max(0.0, totals[j, T] + count * e)
     totals[j, Q] += count
-    totals[j, PSI] = psi_at(objective, j, totals[j, T], totals[j, Q])
+    if has_law(objective, j):
+        exclude(objective.laws.probabilities, objective.laws.slots[j], MISSES if count > 0.0 else HITS, e)
+        include(objective.laws.probabilities, objective.laws.slots[j], HITS if count > 0.0 else MISSES, e)
+    totals[j, PSI] = psi_with(objective, j, 0.0, 0.0)
     if objective.coverage > 0.0:
         count_failure(totals, j, e, count)
     if objective.quadrature.largest.size > 0:
@@ -150,7 +206,7 @@ def refresh_line(objective, j):
         formula_slope, formula_offset = bound_formula(objective, f, t, q + 1.0, p)
         slope += objective.factors[f, COEFFICIENT] * formula_slope
         offset += objective.factors[f, COEFFICIENT] * formula_offset
-    offset -= totals[j, PSI]
+    offset = np.inf if has_law(objective, j) else offset - totals[j, PSI]
     slope += objective.coverage * totals[j, FAILURE]
     if objective.quadrature.largest.size > 0:
         exact_slope, exact_offset = exact_line(objective.quadrature, j, totals[j, T])
@@ -164,7 +220,7 @@ def refresh_line(objective, j):
 def refresh_labels(objective):
     totals = objective.totals
     for j in range(totals.shape[0]):
-        totals[j, PSI] = psi_at(objective, j, totals[j, T], totals[j, Q])
+        totals[j, PSI] = psi_with(objective, j, 0.0, 0.0)
         refresh_line(objective, j)
 
 

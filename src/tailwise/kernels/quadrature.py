@@ -64,7 +64,7 @@ def product_value(quadrature, j, t, e, count):
     return t * total
 
 
-@part
+@step
 def exact_gain(quadrature, j, t, e):
     """What label j, with t expected true positives, gains with one more instance of probability e."""
     n_plain, n_nodes = quadrature.n_plain, quadrature.linear.shape[2]
@@ -74,7 +74,7 @@ def exact_gain(quadrature, j, t, e):
     return gain
 
 
-@part
+@step
 def exact_own_gain(quadrature, j, t, e):
     """What label j would lose without one of its instances, of probability e."""
     n_plain, n_nodes = quadrature.n_plain, quadrature.linear.shape[2]
@@ -84,7 +84,7 @@ def exact_own_gain(quadrature, j, t, e):
     return gain
 
 
-@part
+@step
 def exact_add(quadrature, j, e, count):
     """Add an instance to label j (count 1) or take it out (-1)."""
     nodes, products = quadrature.linear, quadrature.product
@@ -96,7 +96,7 @@ def exact_add(quadrature, j, e, count):
         products[j, PRODUCT, r] *= factor if count > 0.0 else 1.0 / factor
 
 
-@part
+@step
 def exact_line(quadrature, j, t):
     """Slope and offset of a line above the exact gain, for all probabilities that the label has.
 

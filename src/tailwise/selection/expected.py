@@ -8,7 +8,7 @@ from tailwise.candidates import Candidates
 from tailwise.chosen import EMPTY, Chosen
 from tailwise.errors import InputError
 from tailwise.expectations import Exact, SemiEmpirical
-from tailwise.expectations.exact import has_exact_gain
+from tailwise.expectations.exact import supports_exact
 from tailwise.expectations.poisson_binomial import expect_by_probabilities
 from tailwise.parameters import check_choice
 from tailwise.selection.batch import describe_batch
@@ -83,14 +83,11 @@ def expect(utility: Utility, candidates: Candidates, chosen: Chosen, batch: Batc
         semi = SemiEmpirical(utility, candidates, batch)
         semi.count_labels(chosen)
         return semi.expected()
-    exact = Exact(Mixture([(f, term) for f, term in utility.terms if has_exact_gain(term)]), candidates, batch)
+    by_laws = [(factor, term) for factor, term in utility.terms if not supports_exact(term)]
+    exact = Exact(Mixture([part for part in utility.terms if part not in by_laws]), candidates, batch)
     exact.count_labels(chosen)
-    formulas = [
-        (factor / batch.n_labels, term.formula)
-        for factor, term in utility.terms
-        if isinstance(term, FormulaUtility) and not has_exact_gain(term)
-    ]
     value = exact.expected()
+    formulas = [(factor / batch.n_labels, term.formula) for factor, term in by_laws if isinstance(term, FormulaUtility)]
     if formulas:
         value += float(expect_by_probabilities(formulas, candidates, chosen, batch)[0].sum())
     return value

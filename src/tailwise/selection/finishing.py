@@ -28,6 +28,7 @@ def finish(
     sort_by_gain(rows, expectation.objective, labels, positions)
     if fills and (expectation.candidates.sizes < budgets).any():
         fill_least_loss(expectation.objective, labels, budgets)
+        expectation.count_labels(Chosen(labels, expectation.candidates.n_labels))
     expectation.raise_failure()
     return labels if isinstance(start, str) else _keep_better_start(expectation, labels, start)
 

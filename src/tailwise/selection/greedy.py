@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from tailwise.kernels.ascent import ascend, make_buffers
 from tailwise.selection.problem import Outcome, Problem
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["select_greedy"]
 
@@ -17,9 +23,17 @@ def select_greedy(problem: Problem) -> Outcome:
     that of the batch.
     """
     positions = problem.empty_positions()
-    problem.expectation.count(positions)
     order = np.random.default_rng(problem.settings.seed).permutation(problem.budgets.size)
     buffers = make_buffers(problem.candidates.n_labels, 1, positions.shape[1])
-    ascend(problem.candidates.rows, problem.expectation.objective, positions, problem.room, order, *buffers)
+    rows, room = problem.candidates.rows, problem.room
+    for part in _doubling(order) if problem.expectation.uses_quadrature else [order]:
+        problem.expectation.count(positions)
+        ascend(rows, problem.expectation.objective, positions, room, part, *buffers)
     problem.expectation.count(positions)
     return Outcome(positions, (problem.expectation.expected(),))
+
+
+def _doubling(order: NDArray) -> list[NDArray]:
+    """Parts that double: the nodes of an exact expectation hold for about the q that they are placed for."""
+    edges = [0, *(2**e for e in range(order.size.bit_length()) if 2**e < order.size), order.size]
+    return [order[first:last] for first, last in pairwise(edges)]

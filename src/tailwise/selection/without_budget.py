@@ -11,6 +11,7 @@ from tailwise.selection.problem import Outcome
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from scipy.sparse import csc_array
 
     from tailwise.candidates import Candidates
     from tailwise.engines import Threads
@@ -26,20 +27,27 @@ def select_without_budget(expectation: SemiEmpirical, threads: Threads) -> Outco
     finds the global optimum over the candidates. Of equally good sets the smallest is taken.
     """
     candidates = expectation.candidates
-    expectation.count(np.full((candidates.n_instances, 1), -1, dtype=np.int32))
     by_label = candidates.to_csr().tocsc()
-    is_selected = np.zeros(by_label.nnz, dtype=np.bool_)
-    threads.split(
-        candidates.n_labels,
-        lambda first, last: select_best_prefixes(
-            by_label.indptr, by_label.data, expectation.objective, is_selected, first, last
-        ),
-    )
+    # Nodes of an exact expectation hold for about the q they are placed for: first a guess, then what it led to.
+    q = candidates.condition_positives()
+    for _ in range(3 if expectation.uses_quadrature else 1):
+        expectation.prepare(q)
+        is_selected = np.zeros(by_label.nnz, dtype=np.bool_)
+        _select_prefixes(expectation, by_label, is_selected, threads)
+        q = np.add.reduceat(np.append(is_selected, 0), by_label.indptr[:-1]) * (np.diff(by_label.indptr) > 0)
     # Entries of the rows in the order of the columns, so that the selected ones are found among the rows.
     entries = np.sort(np.argsort(candidates.rows.labels, kind="stable")[is_selected])
     positions = _positions_of(entries, candidates)
     expectation.count(positions)
     return Outcome(positions, (expectation.expected(),))
+
+
+def _select_prefixes(expectation: SemiEmpirical, by_label: csc_array, is_selected: NDArray, threads: Threads) -> None:
+    indptr, values, objective = by_label.indptr, by_label.data, expectation.objective
+    threads.split(
+        by_label.shape[1],
+        lambda first, last: select_best_prefixes(indptr, values, objective, is_selected, first, last),
+    )
 
 
 def _positions_of(entries: NDArray, candidates: Candidates) -> NDArray:
