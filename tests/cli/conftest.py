@@ -1,6 +1,7 @@
 """The command line as a user meets it: in a process of its own, on files in a folder."""
 
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -43,6 +44,8 @@ def start_on_terminal():
             stdout=subprocess.PIPE,
             stderr=inner,
             text=True,
+            # A shell that runs the tests in the background has them ignore Ctrl-C, and so would the command.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         os.close(inner)
         return process, terminal

@@ -119,7 +119,7 @@ class Exact(SemiEmpirical):
         laws = Laws(slots, probabilities)
         is_chosen = np.zeros(rows.labels.size, dtype=np.bool_)
         is_chosen[(rows.indptr[:-1, None] + positions)[positions >= 0]] = True
-        count_laws(rows, positions, is_chosen, laws)
+        count_laws(rows, is_chosen, laws)
         return laws
 
     def prepare(self, q: NDArray) -> None:

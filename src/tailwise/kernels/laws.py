@@ -74,31 +74,18 @@ def exclude(law, s, side, e):
 
 
 @step
-def count_hits(rows, chosen, laws):
-    """Move the selected instances from the misses, which hold all, to the hits."""
-    for i in range(chosen.shape[0]):
-        for c in range(chosen.shape[1]):
-            if chosen[i, c] >= 0:
-                x = rows.indptr[i] + chosen[i, c]
-                s = laws.slots[rows.labels[x]]
-                if s >= 0:
-                    include(laws.probabilities, s, HITS, np.float64(rows.values[x]))
-
-
-@step
-def count_misses(rows, is_chosen, laws):
+def count_rows(rows, is_chosen, laws):
     for x in range(rows.labels.size):
         s = laws.slots[rows.labels[x]]
-        if s >= 0 and not is_chosen[x]:
-            include(laws.probabilities, s, MISSES, np.float64(rows.values[x]))
+        if s >= 0:
+            include(laws.probabilities, s, HITS if is_chosen[x] else MISSES, np.float64(rows.values[x]))
 
 
 @kernel
-def count_laws(rows, chosen, is_chosen, laws):
+def count_laws(rows, is_chosen, laws):
     """Convolve every candidate into the hits or the misses of its label.
 
-    Shapes: chosen (n, k), positions within the row, -1 for none; is_chosen (nnz,). Writes: laws.probabilities.
-    Assumes: these are of sums of nothing (or of the positives outside the candidates).
+    Shapes: is_chosen (nnz,). Writes: laws.probabilities. Assumes: these are of sums of nothing, or of the positives
+    outside the candidates.
     """
-    count_hits(rows, chosen, laws)
-    count_misses(rows, is_chosen, laws)
+    count_rows(rows, is_chosen, laws)
