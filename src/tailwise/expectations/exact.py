@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.stats import poisson
 
-from tailwise.expectations.semi_empirical import NO_LABELS, SemiEmpirical
+from tailwise.expectations.semi_empirical import NO_LABELS, NO_QUADRATURE, SemiEmpirical
 from tailwise.kernels import objective as kernels
 from tailwise.kernels import quadrature as nodes
 from tailwise.kernels.laws import Laws, count_laws
+from tailwise.kernels.rows import sum_by_label
 from tailwise.utilities.base import Mixture
 from tailwise.utilities.macro import (
     Coverage,
@@ -33,6 +35,8 @@ __all__ = ["Exact", "supports_exact"]
 # relative errors stay below 1e-6 from one to thousands of candidates (docs/benchmarks.md).
 N_NODES, N_PRODUCT_NODES = 16, 24
 SHARE, PRODUCT_SHARE = 0.7, 0.5
+# Labels whose nodes are placed at a time, so that no large arrays are needed on the way.
+LABELS_AT_ONCE = 8_192
 # Labels with more expected positives have no laws. Less than 1e-9 of the laws of the others lies beyond the width.
 MOST_EXPECTED, LAW_WIDTH = 8.0, 32
 
@@ -77,9 +81,10 @@ class Exact(SemiEmpirical):
         plain = Mixture([(factor, term) for factor, term in utility.terms if not _has_quadrature(term)])
         known = candidates.condition_positives()
         self._extra = np.maximum(0.0, batch.condition_positives - known)
+        self._p = known + self._extra
         # Fewer positives than the candidates expect are no matter here; what is linear in p takes p as it is given.
         is_linear_in_p = not (self._terms or self.uses_laws)
-        own_batch = batch if is_linear_in_p else replace(batch, condition_positives=known + self._extra)
+        own_batch = batch if is_linear_in_p else replace(batch, condition_positives=self._p)
         super().__init__(plain, candidates, own_batch)
         if self._terms:
             largest = np.zeros(candidates.n_labels)
@@ -131,6 +136,7 @@ class Exact(SemiEmpirical):
     def _place_nodes(self, positions: NDArray, q: NDArray) -> None:
         """Choose nodes for q, and sum the selected instances up at them."""
         if self._terms:
+            self.objective = self.objective._replace(quadrature=NO_QUADRATURE)  # frees the one before
             # At least one: a label that is not selected yet may be soon.
             quadrature = self._make_quadrature(np.maximum(1.0, q))
             nodes.count_exactly(self.candidates.rows, positions, quadrature)
@@ -148,68 +154,70 @@ class Exact(SemiEmpirical):
         return value + float((t * product[:, nodes.PRODUCT].sum(axis=1)).sum())
 
     def _make_quadrature(self, q: NDArray) -> nodes.Quadrature:
-        plain, negative, product = [], [], []
+        plain, negative, product = self._count_nodes()
+        m = q.size
+        quadrature = nodes.Quadrature(
+            np.zeros((m, 4, plain + negative)), np.zeros((m, 2, product)), self._largest, plain
+        )
+        for first in range(0, m, LABELS_AT_ONCE):
+            self._fill(quadrature, slice(first, first + LABELS_AT_ONCE), q)
+        nodes.multiply_generating(self.candidates.rows, quadrature)
+        return quadrature
+
+    def _count_nodes(self) -> tuple[int, int, int]:
+        """How many nodes of each form the terms have: of positives, of negatives, of products."""
+        n_products = sum(isinstance(term, MacroJaccard) for _, term in self._terms)
+        n_negatives = sum(isinstance(term, MacroBalancedAccuracy) for _, term in self._terms)
+        n_plain = len(self._terms) - n_products
+        return n_plain * N_NODES, n_negatives * N_NODES, n_products * N_PRODUCT_NODES
+
+    def _fill(self, quadrature: nodes.Quadrature, labels: slice, q: NDArray) -> None:
+        """Nodes of some labels; the generating function of their candidates is still to be multiplied in."""
+        plain, negative, product = 0, quadrature.n_plain, 0
         for factor, term in self._terms:
             factor /= self.batch.n_labels
-            if isinstance(term, MacroFBeta):
-                plain.append(self._f_beta_columns(factor, term.beta**2, q))
-            elif isinstance(term, MacroRecall):
-                plain.append(self._recall_columns(factor))
-            elif isinstance(term, MacroBalancedAccuracy):
-                plain.append(self._recall_columns(factor / 2))
-                negative.append(self._negative_columns(factor / 2))
-            else:
-                product.append(self._jaccard_columns(factor, q))
-        return nodes.Quadrature(
-            self._with_sums(_join(plain, q.size), _join(negative, q.size)),
-            self._with_products(_join(product, q.size)),
-            self._largest,
-            _join(plain, q.size).decay.shape[1],
-        )
+            if isinstance(term, MacroJaccard):
+                columns = self._jaccard_columns(factor, labels, q)
+                place = quadrature.product[labels, :, product : product + N_PRODUCT_NODES]
+                place[:, nodes.DECAY], place[:, nodes.PRODUCT] = columns.decay, columns.weight
+                product += N_PRODUCT_NODES
+                continue
+            _put(quadrature.linear, labels, plain, self._positive_columns(factor, term, labels, q))
+            plain += N_NODES
+            if isinstance(term, MacroBalancedAccuracy):
+                _put(quadrature.linear, labels, negative, self._negative_columns(factor / 2, labels))
+                negative += N_NODES
 
-    def _f_beta_columns(self, factor: float, b2: float, q: NDArray) -> _Columns:
-        weights, s = _nodes(N_NODES, SHARE * (q + b2 * (self._p + 1)))
-        return _Columns(s, s**b2, factor * (1 + b2) * weights * s**b2)
+    def _positive_columns(self, factor: float, term: SingleUtility, labels: slice, q: NDArray) -> _Columns:
+        p = self._p[labels]
+        if isinstance(term, MacroFBeta):
+            b2 = term.beta**2
+            weights, s = _nodes(N_NODES, SHARE * (q[labels] + b2 * (p + 1)))
+            return _Columns(s, s**b2, factor * (1 + b2) * weights * s**b2 * self._outside(s**b2, labels))
+        half = 0.5 if isinstance(term, MacroBalancedAccuracy) else 1.0
+        weights, s = _nodes(N_NODES, SHARE * (p + 1))
+        return _Columns(np.ones_like(s), s, factor * half * weights * s * self._outside(s, labels))
 
-    def _recall_columns(self, factor: float) -> _Columns:
-        weights, s = _nodes(N_NODES, SHARE * (self._p + 1))
-        return _Columns(np.ones_like(s), s, factor * weights * s)
-
-    def _negative_columns(self, factor: float) -> _Columns:
+    def _negative_columns(self, factor: float, labels: slice) -> _Columns:
         """Balanced accuracy counts a false positive as one over the negatives, of which most are no candidates."""
-        n_others = np.maximum(0.0, self.batch.n_instances - self._n_candidates - self._extra)
-        n_negatives = np.maximum(0.0, self.batch.n_instances - self._p)
-        weights, s = _nodes(N_NODES, SHARE * (n_negatives + 1))
+        n = self.batch.n_instances
+        n_others = np.maximum(0.0, n - self._n_candidates[labels] - self._extra[labels])
+        weights, s = _nodes(N_NODES, SHARE * (np.maximum(0.0, n - self._p[labels]) + 1))
         return _Columns(np.ones_like(s), s, -factor * weights * s ** (1 + n_others[:, None]))
 
-    def _jaccard_columns(self, factor: float, q: NDArray) -> _Columns:
-        weights, s = _nodes(N_PRODUCT_NODES, PRODUCT_SHARE * (q + self._p + 1))
-        return _Columns(s, s, factor * weights)
+    def _jaccard_columns(self, factor: float, labels: slice, q: NDArray) -> _Columns:
+        weights, s = _nodes(N_PRODUCT_NODES, PRODUCT_SHARE * (q[labels] + self._p[labels] + 1))
+        return _Columns(s, s, factor * weights * self._outside(s, labels))
 
-    @property
-    def _p(self) -> NDArray:
-        return self.candidates.condition_positives() + self._extra
+    def _outside(self, base: NDArray, labels: slice) -> NDArray:
+        """The generating function of the positives outside the candidates, which are Poisson distributed."""
+        return np.exp(-self._extra[labels, None] * (1 - base))
 
-    @property
+    @cached_property
     def _n_candidates(self) -> NDArray:
-        return np.bincount(self.candidates.rows.labels, minlength=self.candidates.n_labels)
-
-    def _generating(self, plain: NDArray, negative: NDArray) -> NDArray:
-        """The generating functions of positives (plain) and of negatives at the nodes' bases."""
-        values = np.ones((plain.shape[0], plain.shape[1] + negative.shape[1]))
-        values[:, : plain.shape[1]] = np.exp(-self._extra[:, None] * (1 - plain))
-        nodes.multiply_generating(self.candidates.rows, np.hstack([plain, negative]), plain.shape[1], values)
-        return values
-
-    def _with_sums(self, plain: _Columns, negative: _Columns) -> NDArray:
-        columns = _Columns(*(np.hstack(pair) for pair in zip(plain, negative, strict=True)))
-        generating = self._generating(plain.base, negative.base)
-        zero = np.zeros_like(columns.weight)
-        return np.ascontiguousarray(np.stack([columns.decay, columns.base, columns.weight * generating, zero], axis=1))
-
-    def _with_products(self, product: _Columns) -> NDArray:
-        generating = self._generating(product.base, product.base[:, :0])
-        return np.ascontiguousarray(np.stack([product.decay, product.weight * generating], axis=1))
+        counts, labels = np.zeros(self.candidates.n_labels), self.candidates.rows.labels
+        sum_by_label(labels, np.broadcast_to(np.float32(1.0), labels.shape), counts)
+        return counts
 
     def _specificity_constant(self) -> float:
         """Balanced accuracy of a label with nothing selected: one half, unless there may be no negatives at all."""
@@ -243,7 +251,6 @@ def _nodes(count: int, decay: NDArray) -> tuple[NDArray, NDArray]:
     return weights * np.exp(v) / decay[:, None], np.exp(-v / decay[:, None])
 
 
-def _join(columns: list[_Columns], n_labels: int) -> _Columns:
-    empty = np.empty((n_labels, 0))
-    parts = [_Columns(empty, empty, empty), *columns]
-    return _Columns(*(np.hstack(same) for same in zip(*parts, strict=True)))
+def _put(linear: NDArray, labels: slice, first: int, columns: _Columns) -> None:
+    place = linear[labels, :, first : first + N_NODES]
+    place[:, nodes.DECAY], place[:, nodes.BASE], place[:, nodes.WEIGHT] = columns

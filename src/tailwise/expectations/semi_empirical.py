@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tailwise.chosen import Chosen
     from tailwise.utilities.base import Batch, Utility
 
-__all__ = ["NO_LABELS", "SemiEmpirical"]
+__all__ = ["NO_LABELS", "NO_QUADRATURE", "SemiEmpirical"]
 
 NO_LABELS = np.empty(0, dtype=np.int32)
 NO_LAWS = Laws(np.empty(0, dtype=np.int32), np.empty((0, 2, 0)))

@@ -114,23 +114,26 @@ def exact_line(quadrature, j, t):
 
 
 @step
-def multiply_rows(rows, base, n_plain, products):
-    labels, values = rows.labels, rows.values
+def multiply_rows(rows, quadrature):
+    labels, values, n_plain = rows.labels, rows.values, quadrature.n_plain
+    linear, product = quadrature.linear, quadrature.product
     for x in range(labels.size):
         j, e = labels[x], np.float64(values[x])
         for r in range(n_plain):
-            products[j, r] *= 1.0 - e + e * base[j, r]
-        for r in range(n_plain, base.shape[1]):
-            products[j, r] *= e + (1.0 - e) * base[j, r]
+            linear[j, WEIGHT, r] *= 1.0 - e + e * linear[j, BASE, r]
+        for r in range(n_plain, linear.shape[2]):
+            linear[j, WEIGHT, r] *= e + (1.0 - e) * linear[j, BASE, r]
+        for r in range(product.shape[2]):
+            product[j, PRODUCT, r] *= 1.0 - e + e * product[j, DECAY, r]
 
 
 @kernel
-def multiply_generating(rows, base, n_plain, products):
-    """Multiply in the generating function of every candidate: 1 - e + e d, or e + (1 - e) d from column n_plain on.
+def multiply_generating(rows, quadrature):
+    """Multiply the generating function of every candidate into the weights and products of its label.
 
-    Shapes: base, products (m, R). Writes: products.
+    Writes: quadrature. Assumes: nothing is selected in it yet.
     """
-    multiply_rows(rows, base, n_plain, products)
+    multiply_rows(rows, quadrature)
 
 
 @step
