@@ -1,6 +1,6 @@
 """Peak memory of a selection over 50,000 x 1,000 candidates, beside the candidates themselves.
 
-Run as a script it is the measured process: `python memory.py folder expectation`, the candidates being .npy files there.
+Run as a script, `python memory.py folder expectation`, it is the measured process; the folder holds .npy files.
 """
 
 from __future__ import annotations
