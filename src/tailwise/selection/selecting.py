@@ -78,7 +78,7 @@ def select(
         "semi" maximises psi of the expected counts, as the paper does; "exact" the expectation of psi, which is far
         from it for labels with few expected positives. "auto" is exact wherever that costs little more: for every
         built-in utility and mixture but G-mean, H-mean and AUC; for these and for formulas of your own, "exact" takes
-        tens of times as long, and gains are exact for labels of at most 8 expected positives.
+        more than ten times as long, and gains are exact for labels of at most 8 expected positives.
     init : {"top", "random", "greedy"} or selection
         Where the ascent starts.
     tolerance : float
