@@ -28,6 +28,12 @@ BENCHMARKS = (
     "exact_drawn",
     "exact_real",
     "exact_cost",
+    "global_optimum",
+    "global_real",
+    "global_cost",
+    "certificates",
+    "certificate_memory",
+    "certificate_soundness",
 )
 
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tailwise import utilities
     from tailwise.candidates import Candidates
+    from tailwise.certificates import Certificate
     from tailwise.expectations.monte_carlo import monte_carlo
     from tailwise.experiments import Curve, trade_off
     from tailwise.metrics import Evaluation, evaluate
-    from tailwise.selection import Selection, expected_utility, select
+    from tailwise.selection import Selection, certify, expected_utility, select
     from tailwise.utilities import LabelPriors
 
 __version__ = "0.1.0"
@@ -25,10 +26,12 @@ __version__ = "0.1.0"
 # Names are imported when first used, so that `import tailwise` does not wait for the compiler.
 _HOMES = {
     "Candidates": "tailwise.candidates",
+    "Certificate": "tailwise.certificates",
     "Curve": "tailwise.experiments",
     "Evaluation": "tailwise.metrics",
     "LabelPriors": "tailwise.utilities",
     "Selection": "tailwise.selection",
+    "certify": "tailwise.selection",
     "evaluate": "tailwise.metrics",
     "expected_utility": "tailwise.selection",
     "monte_carlo": "tailwise.expectations.monte_carlo",
@@ -39,10 +42,12 @@ _HOMES = {
 
 __all__ = [
     "Candidates",
+    "Certificate",
     "Curve",
     "Evaluation",
     "LabelPriors",
     "Selection",
+    "certify",
     "evaluate",
     "expected_utility",
     "monte_carlo",

@@ -8,7 +8,7 @@ selections may run in several threads at once, and after a fork.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from queue import SimpleQueue
 from threading import Thread
@@ -19,7 +19,7 @@ from tailwise.parameters import is_integer
 
 __all__ = ["Threads"]
 
-Task = tuple[Callable[[int, int], object], int, int]
+Task = tuple[Callable[[int, int, int], object], int, int, int]
 
 
 class Threads:
@@ -66,21 +66,26 @@ class Threads:
     def split(self, size: int, task: Callable[[int, int], object]) -> None:
         """Call ``task(first, last)`` for one part of ``range(size)`` per thread, and wait for all of them."""
         edges = [size * part // self.workers for part in range(self.workers + 1)]
-        for first, last in pairwise(edges[1:]):
-            self._tasks.put((task, first, last))
+        self.share(edges, lambda part, first, last: task(first, last))
+
+    def share(self, edges: Sequence[int], task: Callable[[int, int, int], object]) -> None:
+        """Call ``task(part, edges[part], edges[part + 1])`` for each part, one per thread, and wait for all of them."""
+        parts = list(enumerate(pairwise(edges)))
+        for part, (first, last) in parts[1:]:
+            self._tasks.put((task, part, first, last))
         try:
-            task(edges[0], edges[1])
+            task(0, edges[0], edges[1])
         finally:
             # Also after Ctrl-C: nobody may still be writing when the caller goes on.
-            failures = [failure for _ in self._threads if (failure := self._outcomes.get()) is not None]
+            failures = [failure for _ in parts[1:] if (failure := self._outcomes.get()) is not None]
         if failures:
             raise failures[0]
 
     def _work(self) -> None:
         while (order := self._tasks.get()) is not None:
-            task, first, last = order
+            task, part, first, last = order
             try:
-                task(first, last)
+                task(part, first, last)
                 self._outcomes.put(None)
             except BaseException as failure:  # raised again by split, in the caller's thread
                 self._outcomes.put(failure)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tailwise.candidates import Candidates
+    from tailwise.kernels.columns import Columns
     from tailwise.utilities.base import Batch, SingleUtility, Utility
 
 __all__ = ["Exact", "supports_exact"]
@@ -153,15 +154,27 @@ class Exact(SemiEmpirical):
         t = self.objective.totals[:, kernels.T]
         return value + float((t * product[:, nodes.PRODUCT].sum(axis=1)).sum())
 
+    def quadrature_at(self, columns: Columns, labels: NDArray, q: NDArray) -> nodes.Quadrature:
+        """Nodes for each of `labels`, which may be listed several times, when it is selected about q times."""
+        quadrature = self._place(labels, q)
+        nodes.multiply_columns(columns, labels, quadrature)
+        return quadrature
+
     def _make_quadrature(self, q: NDArray) -> nodes.Quadrature:
-        plain, negative, product = self._count_nodes()
-        m = q.size
-        quadrature = nodes.Quadrature(
-            np.zeros((m, 4, plain + negative)), np.zeros((m, 2, product)), self._largest, plain
-        )
-        for first in range(0, m, LABELS_AT_ONCE):
-            self._fill(quadrature, slice(first, first + LABELS_AT_ONCE), q)
+        quadrature = self._place(np.arange(q.size), q)
         nodes.multiply_generating(self.candidates.rows, quadrature)
+        return quadrature
+
+    def _place(self, labels: NDArray, q: NDArray) -> nodes.Quadrature:
+        """Nodes of labels; the generating function of their candidates is still to be multiplied in."""
+        plain, negative, product = self._count_nodes()
+        size = labels.size
+        quadrature = nodes.Quadrature(
+            np.zeros((size, 4, plain + negative)), np.zeros((size, 2, product)), self._largest, plain
+        )
+        for first in range(0, size, LABELS_AT_ONCE):
+            rows = slice(first, first + LABELS_AT_ONCE)
+            self._fill(quadrature, rows, labels[rows], q[rows])
         return quadrature
 
     def _count_nodes(self) -> tuple[int, int, int]:
@@ -171,45 +184,45 @@ class Exact(SemiEmpirical):
         n_plain = len(self._terms) - n_products
         return n_plain * N_NODES, n_negatives * N_NODES, n_products * N_PRODUCT_NODES
 
-    def _fill(self, quadrature: nodes.Quadrature, labels: slice, q: NDArray) -> None:
-        """Nodes of some labels; the generating function of their candidates is still to be multiplied in."""
+    def _fill(self, quadrature: nodes.Quadrature, rows: slice, labels: NDArray, q: NDArray) -> None:
+        """Some rows of the quadrature: those of `labels`."""
         plain, negative, product = 0, quadrature.n_plain, 0
         for factor, term in self._terms:
             factor /= self.batch.n_labels
             if isinstance(term, MacroJaccard):
                 columns = self._jaccard_columns(factor, labels, q)
-                place = quadrature.product[labels, :, product : product + N_PRODUCT_NODES]
+                place = quadrature.product[rows, :, product : product + N_PRODUCT_NODES]
                 place[:, nodes.DECAY], place[:, nodes.PRODUCT] = columns.decay, columns.weight
                 product += N_PRODUCT_NODES
                 continue
-            _put(quadrature.linear, labels, plain, self._positive_columns(factor, term, labels, q))
+            _put(quadrature.linear, rows, plain, self._positive_columns(factor, term, labels, q))
             plain += N_NODES
             if isinstance(term, MacroBalancedAccuracy):
-                _put(quadrature.linear, labels, negative, self._negative_columns(factor / 2, labels))
+                _put(quadrature.linear, rows, negative, self._negative_columns(factor / 2, labels))
                 negative += N_NODES
 
-    def _positive_columns(self, factor: float, term: SingleUtility, labels: slice, q: NDArray) -> _Columns:
+    def _positive_columns(self, factor: float, term: SingleUtility, labels: NDArray, q: NDArray) -> _Columns:
         p = self._p[labels]
         if isinstance(term, MacroFBeta):
             b2 = term.beta**2
-            weights, s = _nodes(N_NODES, SHARE * (q[labels] + b2 * (p + 1)))
+            weights, s = _nodes(N_NODES, SHARE * (q + b2 * (p + 1)))
             return _Columns(s, s**b2, factor * (1 + b2) * weights * s**b2 * self._outside(s**b2, labels))
         half = 0.5 if isinstance(term, MacroBalancedAccuracy) else 1.0
         weights, s = _nodes(N_NODES, SHARE * (p + 1))
         return _Columns(np.ones_like(s), s, factor * half * weights * s * self._outside(s, labels))
 
-    def _negative_columns(self, factor: float, labels: slice) -> _Columns:
+    def _negative_columns(self, factor: float, labels: NDArray) -> _Columns:
         """Balanced accuracy counts a false positive as one over the negatives, of which most are no candidates."""
         n = self.batch.n_instances
         n_others = np.maximum(0.0, n - self._n_candidates[labels] - self._extra[labels])
         weights, s = _nodes(N_NODES, SHARE * (np.maximum(0.0, n - self._p[labels]) + 1))
         return _Columns(np.ones_like(s), s, -factor * weights * s ** (1 + n_others[:, None]))
 
-    def _jaccard_columns(self, factor: float, labels: slice, q: NDArray) -> _Columns:
-        weights, s = _nodes(N_PRODUCT_NODES, PRODUCT_SHARE * (q[labels] + self._p[labels] + 1))
+    def _jaccard_columns(self, factor: float, labels: NDArray, q: NDArray) -> _Columns:
+        weights, s = _nodes(N_PRODUCT_NODES, PRODUCT_SHARE * (q + self._p[labels] + 1))
         return _Columns(s, s, factor * weights * self._outside(s, labels))
 
-    def _outside(self, base: NDArray, labels: slice) -> NDArray:
+    def _outside(self, base: NDArray, labels: NDArray) -> NDArray:
         """The generating function of the positives outside the candidates, which are Poisson distributed."""
         return np.exp(-self._extra[labels, None] * (1 - base))
 
@@ -251,6 +264,6 @@ def _nodes(count: int, decay: NDArray) -> tuple[NDArray, NDArray]:
     return weights * np.exp(v) / decay[:, None], np.exp(-v / decay[:, None])
 
 
-def _put(linear: NDArray, labels: slice, first: int, columns: _Columns) -> None:
-    place = linear[labels, :, first : first + N_NODES]
+def _put(linear: NDArray, rows: slice, first: int, columns: _Columns) -> None:
+    place = linear[rows, :, first : first + N_NODES]
     place[:, nodes.DECAY], place[:, nodes.BASE], place[:, nodes.WEIGHT] = columns

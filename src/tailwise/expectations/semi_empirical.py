@@ -12,7 +12,7 @@ from tailwise.kernels.quadrature import Quadrature
 from tailwise.kernels.rows import find_positions
 from tailwise.utilities.custom import Custom
 from tailwise.utilities.linear import LinearUtility
-from tailwise.utilities.macro import CONCAVE, CONVEX, UNKNOWN, Coverage, FormulaUtility
+from tailwise.utilities.macro import CONCAVE, CONVEX, PROPORTIONAL, UNKNOWN, Coverage, FormulaUtility
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +27,12 @@ NO_LABELS = np.empty(0, dtype=np.int32)
 NO_LAWS = Laws(np.empty(0, dtype=np.int32), np.empty((0, 2, 0)))
 NO_QUADRATURE = Quadrature(np.empty((0, 4, 0)), np.empty((0, 2, 0)), np.empty(0), 0)
 
-_CURVATURES = {CONVEX: kernels.CONVEX, CONCAVE: kernels.CONCAVE, UNKNOWN: kernels.UNKNOWN}
+_CURVATURES = {
+    PROPORTIONAL: kernels.CONVEX,
+    CONVEX: kernels.CONVEX,
+    CONCAVE: kernels.CONCAVE,
+    UNKNOWN: kernels.UNKNOWN,
+}
 
 
 class SemiEmpirical:
@@ -55,7 +60,7 @@ class SemiEmpirical:
         self.candidates, self.batch = candidates, batch
         m = candidates.n_labels
         linear, self._constant = _linear_part(utility, batch)
-        formulas = [(factor / m, term.formula) for factor, term in utility.terms if isinstance(term, FormulaUtility)]
+        self.formulas = [(f / m, term.formula) for f, term in utility.terms if isinstance(term, FormulaUtility)]
         totals = np.zeros((m, kernels.N_TOTALS))
         totals[:, kernels.P] = batch.condition_positives
         self.objective = kernels.Objective(
@@ -63,8 +68,8 @@ class SemiEmpirical:
             np.zeros(m, dtype=np.float32),
             np.zeros(m, dtype=np.float32),
             linear,
-            np.array([formula.address() for _, formula in formulas], dtype=np.int64),
-            np.array([(c, f.parameter, _CURVATURES[f.curvature]) for c, f in formulas]).reshape(-1, 3),
+            np.array([formula.address() for _, formula in self.formulas], dtype=np.int64),
+            np.array([(c, f.parameter, _CURVATURES[f.curvature]) for c, f in self.formulas]).reshape(-1, 3),
             float(sum(factor / m for factor, term in utility.terms if isinstance(term, Coverage))),
             float(candidates.n_instances),
             NO_QUADRATURE,

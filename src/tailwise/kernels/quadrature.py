@@ -113,18 +113,38 @@ def exact_line(quadrature, j, t):
     return slope, low + linear_gain(quadrature, j, 1.0 - largest, n_plain, n_nodes)
 
 
+@part
+def multiply_instance(quadrature, row, e):
+    """Multiply the generating function of one candidate into a row of the quadrature."""
+    linear, product, n_plain = quadrature.linear, quadrature.product, quadrature.n_plain
+    for r in range(n_plain):
+        linear[row, WEIGHT, r] *= 1.0 - e + e * linear[row, BASE, r]
+    for r in range(n_plain, linear.shape[2]):
+        linear[row, WEIGHT, r] *= e + (1.0 - e) * linear[row, BASE, r]
+    for r in range(product.shape[2]):
+        product[row, PRODUCT, r] *= 1.0 - e + e * product[row, DECAY, r]
+
+
 @step
 def multiply_rows(rows, quadrature):
-    labels, values, n_plain = rows.labels, rows.values, quadrature.n_plain
-    linear, product = quadrature.linear, quadrature.product
-    for x in range(labels.size):
-        j, e = labels[x], np.float64(values[x])
-        for r in range(n_plain):
-            linear[j, WEIGHT, r] *= 1.0 - e + e * linear[j, BASE, r]
-        for r in range(n_plain, linear.shape[2]):
-            linear[j, WEIGHT, r] *= e + (1.0 - e) * linear[j, BASE, r]
-        for r in range(product.shape[2]):
-            product[j, PRODUCT, r] *= 1.0 - e + e * product[j, DECAY, r]
+    for x in range(rows.labels.size):
+        multiply_instance(quadrature, rows.labels[x], np.float64(rows.values[x]))
+
+
+@step
+def multiply_labels(columns, labels, quadrature):
+    for row in range(labels.size):
+        for x in range(columns.indptr[labels[row]], columns.indptr[labels[row] + 1]):
+            multiply_instance(quadrature, row, np.float64(columns.values[x]))
+
+
+@kernel
+def multiply_columns(columns, labels, quadrature):
+    """Multiply the generating function of all candidates of a label into each of its rows.
+
+    Shapes: labels (rows of the quadrature,). Writes: quadrature. Assumes: nothing is selected in it yet.
+    """
+    multiply_labels(columns, labels, quadrature)
 
 
 @kernel

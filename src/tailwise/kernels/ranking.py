@@ -1,6 +1,6 @@
-"""Keeping the b best of a row: by gain, ties by the smaller label."""
+"""Keeping the best: of a row, by gain, ties by the smaller label; of an array of numbers."""
 
-from tailwise.kernels.compiling import part
+from tailwise.kernels.compiling import part, step
 
 
 @part
@@ -27,3 +27,28 @@ def holds(positions, r, budget, position):
     for c in range(budget):
         found |= positions[r, c] == position
     return found
+
+
+@step
+def kth_largest(numbers, size, k):
+    """The k-th largest of the first `size` numbers, which are put in another order (Hoare's selection)."""
+    low, high, wanted = 0, size - 1, k - 1
+    while low < high:
+        pivot = numbers[(low + high) // 2]
+        left, right = low, high
+        while left <= right:
+            while numbers[left] > pivot:
+                left += 1
+            while numbers[right] < pivot:
+                right -= 1
+            if left <= right:
+                numbers[left], numbers[right] = numbers[right], numbers[left]
+                left += 1
+                right -= 1
+        if wanted <= right:
+            high = right
+        elif wanted >= left:
+            low = left
+        else:
+            break
+    return numbers[wanted]

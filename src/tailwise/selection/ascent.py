@@ -16,7 +16,7 @@ from tailwise.selection.starting import starting_positions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["select_by_ascent"]
+__all__ = ["batch_size", "select_by_ascent", "visiting_order"]
 
 # Batches in a pass: of this size they reach the same utility as batches of one (docs/benchmarks.md).
 AUTO_BATCHES = 8
@@ -45,7 +45,7 @@ def select_by_ascent(problem: Problem) -> Outcome:
 
 def _climb(problem: Problem, positions: NDArray, history: list[float], bar: tqdm) -> bool:
     """Pass after pass, until one gains less than the tolerance; returns whether that came to be."""
-    order, batch = _visiting_order(problem), _batch_size(problem)
+    order, batch = visiting_order(problem), batch_size(problem)
     converged = False
     while not converged and len(history) <= problem.settings.max_passes:
         n_moved = run_pass(problem, positions, order, batch)
@@ -75,18 +75,18 @@ def _rehearse(problem: Problem, positions: NDArray, history: list[float], bar: t
             problem.expectation.count(positions)
 
 
-def _batch_size(problem: Problem) -> int:
+def batch_size(problem: Problem) -> int:
     batch, n = problem.settings.batch, problem.candidates.n_instances
     return max(1, n // AUTO_BATCHES) if batch == "auto" else min(int(batch), n)
 
 
-def _visiting_order(problem: Problem) -> NDArray:
+def visiting_order(problem: Problem) -> NDArray:
     """A random order of the instances, by blocks where a batch holds many of them.
 
     One for all passes: an order drawn anew in each pass ended at lower utilities (docs/benchmarks.md).
     """
     n, rng = problem.candidates.n_instances, np.random.default_rng(problem.settings.seed)
-    if _batch_size(problem) < 4 * BLOCK:
+    if batch_size(problem) < 4 * BLOCK:
         return rng.permutation(n)
     starts = rng.permutation(-(-n // BLOCK)) * BLOCK
     order = (starts[:, None] + np.arange(BLOCK)).ravel()

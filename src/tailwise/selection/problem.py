@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.candidates import Candidates
+from tailwise.chosen import Chosen
 from tailwise.errors import InputError
 from tailwise.parameters import check_seed, is_integer
 from tailwise.utilities.base import Utility
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tailwise.engines import Threads
     from tailwise.expectations import SemiEmpirical
 
-__all__ = ["Outcome", "Problem", "Settings"]
+__all__ = ["Certification", "Outcome", "Problem", "Settings"]
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,33 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class Certification:
+    """What a proof may cost and should reach, checked."""
+
+    rounds: int = 100
+    target_gap: float = 1e-3
+    given: Chosen | None = None  # a selection to judge, in the place of the one that is found
+
+    def __post_init__(self) -> None:
+        if not is_integer(self.rounds) or self.rounds < 1:
+            msg = f"rounds must be an integer of at least 1. Got {self.rounds!r}. One round gives a bound already."
+            raise InputError(msg)
+        if not (isinstance(self.target_gap, (int, float, np.number)) and 0 <= self.target_gap < np.inf):
+            msg = (
+                f"target_gap must be a finite number of at least 0, a share of the value. Got {self.target_gap!r}. "
+                "Use 0 for the closest bound that the rounds give."
+            )
+            raise InputError(msg)
+
+
+@dataclass(frozen=True)
 class Problem:
     """Candidates, utility and budgets, ready for a method."""
 
     candidates: Candidates
     utility: Utility
     expectation: SemiEmpirical
-    budgets: NDArray  # (n,), as asked for
+    budgets: NDArray  # (n,), as asked for; None where there is no budget, which only proofs look at
     settings: Settings
     threads: Threads
     rehearsal: SemiEmpirical | None = None  # a cheaper expectation that leads near the optimum of the other

@@ -10,6 +10,7 @@ from tailwise.chosen import Chosen
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tailwise.certificates import Certificate
     from tailwise.utilities import Utility
 
 __all__ = ["Selection"]
@@ -42,6 +43,8 @@ class Selection(Chosen):
         Whether Ctrl-C ended the passes.
     method, expectation : str
         What was used, never "auto".
+    certificate : Certificate or None
+        The proof of how close to the optimum this is, where it was asked for.
     """
 
     labels: NDArray
@@ -55,6 +58,7 @@ class Selection(Chosen):
     interrupted: bool
     method: str
     expectation: str
+    certificate: Certificate | None = None
     is_ranked: bool = True
 
     def __repr__(self) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailwise.candidates import Candidates
 from tailwise.chosen import EMPTY, Chosen
 from tailwise.errors import InputError
 from tailwise.kernels.rows import find_positions
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from tailwise.selection.problem import Problem
 
-__all__ = ["check_start", "starting_positions"]
+__all__ = ["check_start", "starting_positions", "with_labels"]
 
 STARTS = ("top", "random", "greedy")
 
@@ -73,3 +74,19 @@ def _given(problem: Problem, init: Chosen) -> NDArray:
     positions[:, :width] = found[:, :width]
     positions[np.arange(positions.shape[1]) >= problem.room[:, None]] = EMPTY
     return positions
+
+
+def with_labels(candidates: Candidates, chosen: Chosen) -> Candidates:
+    """The candidates, and the labels of a selection that are none yet, with probability 0."""
+    rows = candidates.rows
+    found = np.empty_like(chosen.labels)
+    find_positions(rows, chosen.labels, found)
+    instances, slots = np.nonzero((found < 0) & (chosen.labels != EMPTY))
+    if instances.size == 0:
+        return candidates
+    labels = np.concatenate([rows.labels, chosen.labels[instances, slots]])
+    values = np.concatenate([rows.values, np.zeros(instances.size, dtype=rows.values.dtype)])
+    instances = np.concatenate([np.repeat(np.arange(candidates.n_instances), candidates.sizes), instances])
+    order = np.lexsort((labels, instances))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(instances, minlength=candidates.n_instances))])
+    return Candidates(indptr, labels[order], values[order], candidates.n_labels)

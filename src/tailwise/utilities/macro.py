@@ -32,8 +32,9 @@ __all__ = [
     "MacroRecall",
 ]
 
-# How a formula bends in t at fixed q and p; the names of the curvatures in tailwise.kernels.objective.
-CONVEX, CONCAVE, UNKNOWN = "convex", "concave", "unknown"
+# How a formula bends in t at fixed q and p. A proportional one is 0 at t = 0, on a line that falls and bends upwards as q
+# grows.
+PROPORTIONAL, CONVEX, CONCAVE, UNKNOWN = "proportional", "convex", "concave", "unknown"
 
 
 class Formula(NamedTuple):
@@ -72,7 +73,7 @@ class MacroPrecision(FormulaUtility):
     linear_in_labels = True
 
     def __init__(self) -> None:
-        self.formula = _built_in("precision", CONVEX)
+        self.formula = _built_in("precision", PROPORTIONAL)
 
 
 class MacroFBeta(FormulaUtility):
@@ -93,7 +94,7 @@ class MacroFBeta(FormulaUtility):
                 f"beta must be a finite number above 0. Got {beta}. Use MacroPrecision for 0, MacroRecall for infinity."
             )
             raise UtilityError(msg)
-        self.formula = _built_in("f_beta", CONVEX, self.beta)
+        self.formula = _built_in("f_beta", PROPORTIONAL, self.beta)
 
     def parameters(self) -> dict[str, Any]:
         return {"beta": self.beta}

@@ -1,0 +1,148 @@
+"""Prices for the slots of the instances, lowered until the upper bound they give is close."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from tqdm import tqdm
+
+from tailwise.kernels.best_set import make_workbench
+from tailwise.kernels.pricing import bound_part
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.engines import Threads
+    from tailwise.kernels.columns import Columns
+    from tailwise.kernels.worth import Worth
+
+__all__ = ["Prices", "prove"]
+
+# A step moves a price by at most this share of its scale, less and less towards the last round.
+STEP = 0.1
+# How much of the direction and of its square is kept from round to round (Adam; Kingma and Ba, 2015).
+KEPT, KEPT_SQUARE = 0.9, 0.99
+# Added to the root of the mean square of a direction, which counts slots: a price that is nearly right moves little.
+DAMPING = 0.3
+# The scale of a price is its size at the start, but at least this share of the mean.
+LEAST_SCALE = 0.02
+# What rounding may take from a sum of positive numbers; and what nodes of exact expectations may, as a share.
+ROUNDING, NODES = 1e-12, 1e-6
+# How much the last round counts in the running mean of the best sets.
+RATE = 0.1
+
+
+@dataclass
+class Prices:
+    """The state of a proof: the best prices so far, their bound, and what the best sets were on the way."""
+
+    best: NDArray  # (n,)
+    upper: float = np.inf
+    history: list[float] = field(default_factory=list)
+    shares: NDArray | None = None  # (nnz,), by columns: how often a candidate was in the best set of its label
+    seconds: float = 0.0
+    interrupted: bool = False
+
+
+class _Bound:
+    """The upper bound as a function of the prices, and its direction of descent."""
+
+    def __init__(self, worth: Worth, columns: Columns, room: NDArray, threads: Threads) -> None:
+        self.worth, self.columns, self.room, self.threads = worth, columns, room, threads
+        sizes = np.diff(columns.indptr)
+        m = sizes.size
+        largest = int(sizes.max(initial=0))
+        self._benches = [make_workbench(largest) for _ in range(threads.workers)]
+        self._sizes, self._bounds = np.zeros(m, dtype=np.int32), np.zeros(m)
+        self.shares = np.zeros(columns.values.size, dtype=np.float32)
+        shares = columns.indptr[-1] * np.arange(1, threads.workers) / threads.workers
+        self._edges = [0, *np.searchsorted(columns.indptr, shares).tolist(), m]
+
+    def at(self, prices: NDArray, rate: float) -> tuple[float, NDArray]:
+        """The bound, and for each instance how many labels too many want it."""
+        counts = np.zeros((self.threads.workers, prices.size), dtype=np.int32)
+
+        def bound(part: int, first: int, last: int) -> None:
+            bound_part(
+                self.worth,
+                self.columns,
+                prices,
+                self._sizes,
+                self._bounds,
+                self.shares,
+                rate,
+                counts[part],
+                self._benches[part],
+                first,
+                last,
+            )
+
+        self.threads.share(self._edges, bound)
+        paid = self.room * prices
+        lost = ROUNDING * (np.abs(paid).sum() + np.abs(self._bounds).sum())
+        # Prices cancel between the two sums, so the share that nodes may lose is one of the worth of the best sets.
+        worth = self._bounds.sum() + (counts.sum(axis=0) * prices).sum()
+        lost += NODES * abs(worth) if self.worth.has_nodes else 0.0
+        return float(paid.sum() + self._bounds.sum() + lost), counts.sum(axis=0) - self.room
+
+
+def prove(
+    worth: Worth,
+    columns: Columns,
+    room: NDArray,
+    start: NDArray,
+    least: NDArray,
+    enough: float,
+    rounds: int,
+    threads: Threads,
+    *,
+    progress: bool = False,
+) -> Prices:
+    """Descend from the prices at the start until the bound is at most `enough`, or for so many rounds.
+
+    Parameters
+    ----------
+    room : ndarray of shape (n,)
+        How many candidates each instance takes.
+    start, least : ndarray of shape (n,)
+        Prices to start from, and the least that are allowed: 0 for an instance that may take fewer, else none.
+    """
+    begin = time.perf_counter()
+    state = Prices(np.maximum(start, least))
+    bound = _Bound(worth, columns, room, threads)
+    state.shares = bound.shares
+    bar = tqdm(unit=" rounds", total=rounds, disable=not progress, desc="upper bound")
+    try:
+        _descend(bound, state, least, enough, rounds, bar)
+    except KeyboardInterrupt:
+        state.interrupted = True
+        if not state.history:
+            raise
+    finally:
+        bar.close()
+    state.seconds = time.perf_counter() - begin
+    return state
+
+
+def _descend(bound: _Bound, state: Prices, least: NDArray, enough: float, rounds: int, bar: tqdm) -> None:
+    prices = state.best
+    sizes = np.abs(prices)
+    scale = np.maximum(sizes, LEAST_SCALE * sizes.mean())
+    direction, square = np.zeros_like(prices), np.zeros_like(prices)
+    for r in range(1, rounds + 1):
+        upper, excess = bound.at(prices, 1.0 if r == 1 else RATE)
+        if upper < state.upper:
+            state.upper, state.best = upper, prices
+        state.history.append(state.upper)
+        bar.set_postfix(upper=f"{state.upper:.6g}", refresh=False)
+        bar.update()
+        if state.upper <= enough or not excess.any():
+            return
+        direction = KEPT * direction + (1 - KEPT) * excess
+        square = KEPT_SQUARE * square + (1 - KEPT_SQUARE) * excess**2.0
+        pace = np.sqrt(square / (1 - KEPT_SQUARE**r)) + DAMPING
+        step = STEP * (1 - (r - 1) / rounds) * scale * (direction / (1 - KEPT**r)) / pace
+        prices = np.maximum(least, prices + step)

@@ -1,0 +1,121 @@
+"""`certify`: how much better could a selection be?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tailwise.candidates import Candidates
+from tailwise.chosen import EMPTY, Chosen
+from tailwise.errors import InputError
+from tailwise.selection.budget import check_budgets
+from tailwise.selection.loading import load_if_path, load_selection_if_path
+from tailwise.selection.problem import Certification, Settings
+from tailwise.selection.running import Task, run
+from tailwise.selection.starting import with_labels
+from tailwise.utilities import LabelPriors, as_utility
+
+if TYPE_CHECKING:
+    from tailwise.certificates import Certificate
+    from tailwise.utilities import Utility
+
+__all__ = ["certify"]
+
+
+def certify(
+    probabilities: Any,
+    utility: Utility | str,
+    k: Any,
+    selection: Any = None,
+    *,
+    expectation: str = "auto",
+    fill: str = "least-loss",
+    rounds: int = 100,
+    target_gap: float = 1e-3,
+    priors: Any = None,
+    condition_positives: Any = None,
+    workers: int | None = None,
+    seed: int = 0,
+    progress: bool = False,
+) -> Certificate:
+    r"""Prove how much better a selection could be at most.
+
+    .. math:: \max_S \sum_j \psi_j(S_j) \;\le\;
+        \sum_i k_i \lambda_i + \sum_j \max_S \Bigl[\psi_j(S) - \sum_{i \in S} \lambda_i\Bigr]
+
+    for any prices :math:`\lambda_i` of the slots of the instances. They start from those of tailwise's own selection, and
+    are changed round by round so that the right side falls.
+
+    Parameters
+    ----------
+    probabilities, utility, k, expectation, fill, priors, condition_positives, workers, seed
+        As for :func:`select`.
+    selection : Selection, array_like or path, optional
+        The selection to judge, of any tool. Its labels that are no candidates count as candidates of probability 0.
+        Default: tailwise's own.
+    rounds : int
+        Change the prices at most so often. A round costs about as much as twenty row passes.
+    target_gap : float
+        Stop when the bound is within this share of the value of tailwise's own selection.
+    progress : bool
+        Show progress bars on standard error.
+
+    Returns
+    -------
+    Certificate
+        Ctrl-C during the rounds returns the bound so far, with ``interrupted`` set.
+
+    Notes
+    -----
+    The bound covers every selection that takes, for each instance, min(k, number of its candidates) of its candidates;
+    with ``fill="least-loss"`` any other labels in the slots that remain. For an instance where the given selection holds
+    fewer labels, it also covers taking fewer.
+
+    There is a bound for what is linear in the selection at fixed q (precision, recall, F-beta, balanced accuracy,
+    accuracy, all instance-wise utilities), for Jaccard, for coverage, and for mixtures, by both expectations; and for a
+    formula of your own by the semi-empirical one, if it is linear in t at fixed q and p. What is linear in the
+    predictions has no gap.
+
+    Examples
+    --------
+    >>> import numpy as np, tailwise as tw
+    >>> probabilities = np.array([[0.9, 0.4, 0.1], [0.8, 0.1, 0.7], [0.9, 0.2, 0.1]])
+    >>> top = np.array([[0], [0], [0]])
+    >>> certificate = tw.certify(probabilities, "macro-precision", 1, top)
+    >>> round(certificate.value, 3), round(certificate.upper, 3)
+    (0.289, 0.667)
+    """
+    candidates = Candidates.of(load_if_path(probabilities))
+    given = None if selection is None else _check_given(selection, candidates, k)
+    priors = None if priors is None else LabelPriors.from_labels(load_if_path(priors))
+    task = Task(
+        candidates if given is None else with_labels(candidates, given),
+        as_utility(utility, priors),
+        k,
+        Settings(seed=seed, progress=progress),
+        expectation=expectation,
+        fill=fill,
+        workers=workers,
+        priors=priors,
+        condition_positives=condition_positives,
+        certification=Certification(rounds, target_gap, given),
+    )
+    certificate = run(task).certificate
+    assert certificate is not None
+    return certificate
+
+
+def _check_given(selection: Any, candidates: Candidates, k: Any) -> Chosen:
+    given = Chosen.of(load_selection_if_path(selection), candidates.n_labels)
+    if given.n_instances != candidates.n_instances:
+        msg = f"selection must have one row per instance, {candidates.n_instances}. Got {given.n_instances}."
+        raise InputError(msg)
+    budgets = check_budgets(k, *candidates.shape)
+    sizes = (given.labels != EMPTY).sum(axis=1)
+    if budgets is not None and (sizes > budgets).any():
+        i = int((sizes > budgets).argmax())
+        msg = (
+            f"selection must hold at most k={budgets[i]} labels for an instance. Got {sizes[i]} for instance {i}. "
+            "Give the k that it was made for."
+        )
+        raise InputError(msg)
+    return given

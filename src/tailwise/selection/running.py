@@ -1,0 +1,151 @@
+"""From checked input to a selection: one way for every method."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.chosen import Chosen
+from tailwise.engines import Threads
+from tailwise.errors import InputError
+from tailwise.expectations import Exact, SemiEmpirical
+from tailwise.expectations.exact import supports_exact
+from tailwise.parameters import check_choice
+from tailwise.selection.ascent import select_by_ascent
+from tailwise.selection.batch import describe_batch
+from tailwise.selection.budget import check_budgets
+from tailwise.selection.expected import expect
+from tailwise.selection.finishing import finish
+from tailwise.selection.global_ascent import select_globally
+from tailwise.selection.greedy import select_greedy
+from tailwise.selection.instance_wise import select_instance_wise
+from tailwise.selection.passes import MIN_SHARED_ENTRIES
+from tailwise.selection.problem import Certification, Problem, Settings
+from tailwise.selection.proving import prove_outcome, repair
+from tailwise.selection.result import Selection
+from tailwise.selection.without_budget import select_without_budget
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.candidates import Candidates
+    from tailwise.utilities import LabelPriors, Utility
+    from tailwise.utilities.base import Batch
+
+__all__ = ["METHODS", "Task", "run"]
+
+_METHODS = {
+    "instance": select_instance_wise,
+    "ascent": select_by_ascent,
+    "global": select_globally,
+    "greedy": select_greedy,
+}
+METHODS = ("auto", *_METHODS)
+EXPECTATIONS = ("auto", "semi", "exact")
+FILLS = ("least-loss", "none")
+# Up to so many candidates "auto" takes the time for label passes: some seconds per million.
+MOST_GLOBAL_ENTRIES = 50_000_000
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked for: candidates, a utility, budgets, and how to go about it."""
+
+    candidates: Candidates
+    utility: Utility
+    k: Any
+    settings: Settings
+    method: str = "auto"
+    expectation: str = "auto"
+    fill: str = "least-loss"
+    workers: int | None = None
+    priors: LabelPriors | None = None
+    condition_positives: Any = None
+    certification: Certification | None = None
+
+
+def run(task: Task) -> Selection:
+    """Select, fill, and prove where that is asked for."""
+    begin = time.perf_counter()
+    candidates, utility = task.candidates, task.utility
+    check_choice("fill", task.fill, FILLS)
+    budgets = check_budgets(task.k, *candidates.shape)
+    name = _check_expectation(task.expectation, utility)
+    batch = describe_batch(candidates, budgets, task.priors, task.condition_positives)
+    expectation = (Exact if name == "exact" else SemiEmpirical)(utility, candidates, batch)
+    method = _check_method(task.method, expectation, budgets, utility)
+    needs_one = expectation.needs_one_thread or candidates.n_entries < MIN_SHARED_ENTRIES
+    with Threads(task.workers, needs_one=needs_one) as threads:
+        rehearsal = SemiEmpirical(utility, candidates, expectation.batch) if expectation.is_dear else None
+        problem = Problem(candidates, utility, expectation, budgets, task.settings, threads, rehearsal)
+        outcome = select_without_budget(expectation, threads) if budgets is None else _METHODS[method](problem)
+        proof, fills = None, task.fill == "least-loss"
+        if task.certification is not None:
+            proof = prove_outcome(problem, outcome, task.certification, fills=fills)
+            if task.certification.given is None:
+                outcome = repair(problem, outcome, proof)
+        unfilled = expectation.expected()
+        budgets = (outcome.positions >= 0).sum(axis=1) if budgets is None else budgets
+        labels = finish(expectation, outcome.positions, budgets, task.settings.init, fills=fills)
+    value = _value_of(labels, expectation, batch, utility)
+    certificate = None
+    if proof is not None and task.certification is not None:
+        # What is linear is filled in the best way there is; of the rest a slot gains at most so much.
+        n_filled = int(np.maximum(0, budgets - candidates.sizes).sum()) if fills else 0
+        filled = value - unfilled if expectation.is_linear else n_filled * proof.largest_fill
+        given = task.certification.given
+        judged = value if given is None else expect(utility, candidates, given, batch, name)
+        certificate = proof.certificate(problem, judged, filled)
+    return Selection(
+        labels,
+        candidates.n_labels,
+        utility,
+        value,
+        outcome.history,
+        outcome.passes,
+        time.perf_counter() - begin,
+        outcome.converged,
+        outcome.interrupted,
+        method,
+        name,
+        certificate,
+    )
+
+
+def _check_method(method: str, expected: SemiEmpirical, budgets: NDArray | None, utility: Utility) -> str:
+    check_choice("method", method, METHODS)
+    if budgets is None:
+        if method != "auto":
+            msg = f"method must be 'auto' where there is no budget (k=None). Got {method!r}."
+            raise InputError(msg)
+        return "without-budget"
+    if method == "auto":
+        return "instance" if expected.is_linear else "global" if _has_time(expected) else "ascent"
+    if method == "instance" and not expected.is_linear:
+        msg = (
+            f"method='instance' needs a utility that is linear in the predictions. Got {utility}. Use method='ascent'."
+        )
+        raise InputError(msg)
+    return method
+
+
+def _has_time(expected: SemiEmpirical) -> bool:
+    """Whether label passes, some ten times the row passes, are worth their time without being asked for."""
+    is_slow = expected.needs_one_thread or (isinstance(expected, Exact) and expected.uses_laws)
+    return expected.candidates.n_entries <= MOST_GLOBAL_ENTRIES and not is_slow
+
+
+def _check_expectation(expectation: str, utility: Utility) -> str:
+    check_choice("expectation", expectation, EXPECTATIONS)
+    return expectation if expectation != "auto" else "exact" if supports_exact(utility) else "semi"
+
+
+def _value_of(labels: NDArray, expected: SemiEmpirical, batch: Batch, utility: Utility) -> float:
+    """What the selection is worth; where the working value was exact for rare labels only, by the laws of all."""
+    if isinstance(expected, Exact) and expected.uses_laws:
+        chosen = Chosen(labels, batch.n_labels)
+        return expect(utility, expected.candidates, chosen, batch, "exact")
+    return expected.expected()

@@ -1,0 +1,342 @@
+"""No feasible selection is better than the upper bound of a certificate: tiny problems, every selection tried."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from reference import expectations as exact
+from reference import optimum, utilities
+from reference import selection as reference
+
+import tailwise as tw
+from tailwise.utilities import Utility, WeightedInstance
+
+pytestmark = pytest.mark.boundscheck
+
+LINEAR = (*utilities.LINEAR, "power-law(0.25)")
+NONLINEAR = ("macro-precision", "macro-f1", "macro-fbeta(2)", "macro-fbeta(0.5)", "macro-jaccard", "coverage")
+MIXTURES = (
+    "0.5*macro-f1 + 0.5*coverage",
+    "0.3*macro-jaccard + 0.7*precision",
+    "macro-f1 + macro-precision + coverage",
+    "0.6*macro-fbeta(2) + 0.4*macro-balanced-accuracy",
+    "0.2*macro-jaccard + 0.3*macro-f1 + 0.3*coverage + 0.2*hamming",
+    "0.5*macro-recall + 0.5*coverage",
+    "0.01*log + macro-precision",
+)
+TEXTS = (*LINEAR, *NONLINEAR, *MIXTURES)
+every_text = pytest.mark.parametrize("text", TEXTS)
+every_expectation = pytest.mark.parametrize("expectation", ["semi", "exact"])
+N_PROBLEMS = 200
+ROUNDS = (1, 5, 30)
+
+
+class Problem:
+    """A random problem of at most 4 instances and 5 labels, with everything that makes bounds go wrong."""
+
+    def __init__(self, seed, *, max_instances=4):
+        self.rng = rng = np.random.default_rng(seed)
+        self.seed = seed
+        self.n, self.m = min(max_instances, int(rng.choice([1, 2, 3, 4, 4]))), int(rng.choice([1, 2, 3, 4, 5, 5]))
+        self.is_candidate = rng.random((self.n, self.m)) < rng.choice([0.4, 0.8, 1.0])
+        self.matrix = np.where(self.is_candidate, self._values(), 0.0)
+        self.dtype = rng.choice([np.float32, np.float64])
+        self.matrix = self.matrix.astype(self.dtype).astype(np.float64)
+        self.k = self._budgets()
+        self.fill = str(rng.choice(["least-loss", "none"]))
+        self.training = reference.random_training(seed, self.m)
+
+    def _values(self):
+        """Without order, with ties, certain, impossible (and stored all the same), or tiny."""
+        shape, rng = (self.n, self.m), self.rng
+        kind = rng.integers(4)
+        if kind == 0:
+            return rng.beta(0.4, 1.0, shape)
+        if kind == 1:
+            return rng.choice([0.25, 0.5], shape)
+        if kind == 2:
+            return rng.choice([0.0, 1.0, 1e-7, 0.5], shape)
+        return np.where(rng.random(shape) < 0.5, rng.random(shape), rng.choice([0.0, 1.0, 1e-7, 0.3], shape))
+
+    def _budgets(self):
+        kind = self.rng.integers(4)
+        if kind == 0 and self.n <= 3:
+            return None
+        if kind <= 1:
+            return self.rng.integers(0, self.m + 1, self.n)
+        return int(self.rng.integers(1, self.m + 1))
+
+    @property
+    def probabilities(self):
+        """With its candidates of probability 0."""
+        rows, columns = np.nonzero(self.is_candidate)
+        return sp.csr_array((self.matrix[rows, columns].astype(self.dtype), (rows, columns)), shape=(self.n, self.m))
+
+    @property
+    def priors(self):
+        return tw.LabelPriors(self.training.counts, self.training.n_instances)
+
+    def certify(self, utility, expectation, selection=None, **options):
+        options = {"rounds": ROUNDS[self.seed % 3], "target_gap": 0.0, "fill": self.fill, **options}
+        return tw.certify(
+            self.probabilities, utility, self.k, selection, expectation=expectation, priors=self.priors, **options
+        )
+
+    def optimum(self, utility, expectation, **options):
+        options = {"is_candidate": self.is_candidate, "training": self.training, **options}
+        return optimum.enumerate_optimum(self.matrix, utility, self.k, expectation, self.fill, **options)
+
+    def value(self, utility, expectation, selection):
+        """Of lists of labels."""
+        table = optimum.tabulate_labels(
+            self.matrix, utility, optimum.count_slots(self.k, self.n), expectation, self.training
+        )
+        return optimum.best_of_all(table, [[frozenset(labels)] for labels in selection])
+
+    def random_selection(self):
+        """At most the budget of labels for each instance, candidates or not."""
+        budgets = np.broadcast_to(self.m if self.k is None else self.k, self.n)
+        sizes = [self.rng.integers(0, budget + 1) if self.rng.random() < 0.4 else budget for budget in budgets]
+        return [self.rng.permutation(self.m)[:size].tolist() for size in sizes]
+
+    def __repr__(self):
+        return f"Problem({self.seed})"
+
+
+def as_array(selection):
+    width = max(1, *map(len, selection))
+    return np.array([[*labels, *[-1] * (width - len(labels))] for labels in selection])
+
+
+def assert_sound(certificate, best, problem, expectation):
+    assert best <= certificate.upper + 1e-12, problem
+    slack = 1e-9 if expectation == "semi" else 1e-9 + 1e-6 * abs(best)
+    assert certificate.value <= best + slack, problem
+    assert (np.diff(certificate.history) <= 0).all(), problem
+    assert certificate.history[-1] == certificate.upper, problem
+    assert certificate.gap == certificate.upper - certificate.value, problem
+
+
+# The selections of tailwise
+
+
+@every_text
+@every_expectation
+def test_nothing_is_above_the_bound(text, expectation):
+    for seed in range(N_PROBLEMS):
+        problem = Problem(seed)
+        certificate = problem.certify(text, expectation)
+        assert certificate.expectation == expectation
+        assert_sound(certificate, problem.optimum(text, expectation), problem, expectation)
+
+
+@every_text
+@every_expectation
+@pytest.mark.parametrize("rounds", ROUNDS)
+def test_every_number_of_rounds_is_sound(text, expectation, rounds):
+    for seed in range(1000, 1010):
+        problem = Problem(seed)
+        certificate = problem.certify(text, expectation, rounds=rounds)
+        assert certificate.rounds <= rounds
+        assert_sound(certificate, problem.optimum(text, expectation), problem, expectation)
+
+
+@every_expectation
+@pytest.mark.parametrize("text", LINEAR)
+def test_linear_utilities_have_no_gap(text, expectation):
+    """The selection is the optimum, and the first prices show it."""
+    for seed in range(2000, 2030):
+        problem = Problem(seed)
+        certificate = problem.certify(text, expectation)
+        assert certificate.upper == pytest.approx(certificate.value, rel=1e-6, abs=1e-9), problem
+
+
+@every_text
+@every_expectation
+def test_without_budget_there_is_no_gap_to_speak_of(text, expectation):
+    """Labels decouple, so that all slots are free and the bound adds up what each label can be at best."""
+    for seed in range(3000, 3020):
+        problem = Problem(seed, max_instances=3)
+        problem.k = None
+        certificate = problem.certify(text, expectation)
+        best = problem.optimum(text, expectation)
+        assert_sound(certificate, best, problem, expectation)
+        if "coverage" not in text and "jaccard" not in text:  # bounded by their tangents
+            assert certificate.upper == pytest.approx(best, rel=1e-6, abs=1e-9), problem
+
+
+@every_text
+@every_expectation
+def test_given_condition_positives(text, expectation):
+    if expectation == "exact" and "balanced" in text:
+        pytest.skip("among the negatives, positives outside the candidates are taken at their mean")
+    for seed in range(4000, 4030):
+        problem = Problem(seed)
+        p = problem.matrix.sum(axis=0) + problem.rng.choice([0.0, 1e-3, 0.5, 2.0], problem.m)
+        certificate = problem.certify(text, expectation, condition_positives=p)
+        best = problem.optimum(text, expectation, condition_positives=p)
+        assert_sound(certificate, best, problem, expectation)
+
+
+# Selections of others
+
+
+@every_text
+@every_expectation
+def test_any_selection_can_be_certified(text, expectation):
+    for seed in range(5000, 5000 + N_PROBLEMS):
+        problem = Problem(seed, max_instances=3)
+        given = problem.random_selection()
+        certificate = problem.certify(text, expectation, as_array(given))
+        value = problem.value(text, expectation, given)
+        assert certificate.value == pytest.approx(value, rel=1e-6, abs=1e-9), problem
+        best = problem.optimum(text, expectation, given=given)
+        assert_sound(certificate, best, problem, expectation)
+
+
+def test_the_same_selection_in_every_form():
+    problem = Problem(3)
+    found = tw.select(problem.probabilities, "macro-f1", 2)
+    certificates = [
+        tw.certify(problem.probabilities, "macro-f1", 2, form, rounds=3)
+        for form in (found, found.labels, found.to_csr(), found.to_csr().toarray().astype(bool))
+    ]
+    assert len({(certificate.value, certificate.upper) for certificate in certificates}) == 1
+
+
+# Formulas of users
+
+
+def smoothed_precision(t, q, p):
+    return (t + 0.1) / (q + 0.2)
+
+
+def rewarded_breadth(t, q, p):
+    """Every prediction gains something, hit or not: filling slots does not cost but pay."""
+    return (t + 0.05 * q) / (p + 1.0)
+
+
+def costly_f1(t, q, p):
+    return 2 * t / (q + p) - 0.05 * q if q + p > 0 else 0.0
+
+
+def kinked_in_q(t, q, p):
+    """Affine in t, though neither convex nor concave in q."""
+    return t / (q + p + 1.0) if q <= 2.0 else (t + 0.3) / (2 * q)
+
+
+FORMULAS = (smoothed_precision, rewarded_breadth, costly_f1, kinked_in_q)
+COMPILED = {function: Utility.from_formula(function) for function in FORMULAS}
+
+
+@pytest.mark.parametrize("function", FORMULAS)
+def test_nothing_is_above_the_bound_of_a_formula(function):
+    for seed in range(6000, 6000 + N_PROBLEMS):
+        problem = Problem(seed)
+        certificate = problem.certify(COMPILED[function], "semi")
+        assert_sound(certificate, problem.optimum(function, "semi"), problem, "semi")
+
+
+@pytest.mark.parametrize("function", FORMULAS)
+def test_nothing_is_above_the_bound_of_a_mixture_with_a_formula(function):
+    """The formula at two thirds, beside coverage."""
+    for seed in range(7000, 7000 + 100):
+        problem = Problem(seed)
+        utility = 2 / 3 * COMPILED[function] + 1 / 3 * tw.utilities.Coverage()
+        certificate = problem.certify(utility, "semi")
+        n_slots = optimum.count_slots(problem.k, problem.n)
+        tables = [optimum.tabulate_labels(problem.matrix, part, n_slots, "semi") for part in (function, "coverage")]
+        choices = optimum.list_choices(problem.is_candidate, problem.k, problem.fill)
+        best = optimum.best_of_all((2 * np.array(tables[0]) + np.array(tables[1])) / 3, choices)
+        assert_sound(certificate, best, problem, "semi")
+
+
+# w00, w01, w10, w11; a false positive may well be worth something.
+WEIGHTS = ((0.0, -0.2, 0.0, 1.0), (0.3, 0.5, -1.0, 1.0), (1.0, 0.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@every_expectation
+def test_weighted_outcomes(weights, expectation):
+    for seed in range(8000, 8030):
+        problem = Problem(seed)
+        w00, w01, w10, w11 = weights
+        n, m = problem.n, problem.m
+
+        def psi(t, q, p, n=n, m=m, w00=w00, w01=w01, w10=w10, w11=w11):
+            return (w11 * t + w01 * (q - t) + w10 * (p - t) + w00 * (n - q - p + t)) * m / n
+
+        certificate = problem.certify(WeightedInstance(*weights), expectation)
+        best = problem.optimum(psi, expectation)
+        assert_sound(certificate, best, problem, expectation)
+        assert certificate.upper == pytest.approx(best, rel=1e-6, abs=1e-9), problem
+
+
+def test_weights_per_label():
+    for seed in range(9000, 9030):
+        problem = Problem(seed)
+        gains, costs = problem.rng.random(problem.m), -problem.rng.random(problem.m)
+        utility = WeightedInstance(w11=gains, w01=costs) + tw.utilities.MacroF1()
+        certificate = problem.certify(utility, "semi")
+        n_slots = optimum.count_slots(problem.k, problem.n)
+        table = np.array(optimum.tabulate_labels(problem.matrix, "macro-f1", n_slots, "semi"))
+        for j, number in itertools.product(range(problem.m), range(2**problem.n)):
+            is_chosen = [bool(number >> i & 1) for i in range(problem.n)]
+            weights = (0.0, costs[j], 0.0, gains[j])
+            table[j, number] += utilities.weighted_value(weights, problem.matrix[:, j].tolist(), is_chosen)
+        choices = optimum.list_choices(problem.is_candidate, problem.k, problem.fill)
+        assert_sound(certificate, optimum.best_of_all(table, choices), problem, "semi")
+
+
+# The references of these tests
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_reference_agrees_with_that_of_selections(text):
+    for seed in range(12):
+        problem = Problem(seed)
+        problem.fill = "none"
+        mixture = exact.parse(text)
+        other = reference.Problem(
+            problem.matrix, mixture, problem.k, training=problem.training, is_candidate=problem.is_candidate
+        )
+        if problem.k is None:
+            best = sum(value for value, _ in reference.best_without_budget(other))
+        else:
+            best = reference.best_value(other)
+        assert problem.optimum(text, "semi") == pytest.approx(best, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_reference_agrees_with_that_of_exact_values(text):
+    for seed in range(12):
+        problem = Problem(seed)
+        problem.k = 1
+        choices = optimum.list_choices(problem.is_candidate, 1, "least-loss")
+        values = [
+            exact.expect(text, problem.matrix, labels, k=1, training=problem.training, enumerates=True)
+            for labels in itertools.product(*choices)
+        ]
+        problem.fill = "least-loss"
+        assert problem.optimum(text, "exact") == pytest.approx(max(values), rel=1e-12, abs=1e-15)
+
+
+def test_choices():
+    is_candidate = np.array([[True, True, False, False], [False, True, False, False], [False, False, False, False]])
+    as_lists = [
+        [sorted(map(sorted, row)) for row in optimum.list_choices(is_candidate, k, fill)]
+        for k, fill in ((2, "none"), (2, "least-loss"), ([1, 0, 1], "least-loss"), (None, "none"))
+    ]
+    assert as_lists[0] == [[[0, 1]], [[1]], [[]]]
+    assert as_lists[1] == [[[0, 1]], [[0, 1], [1, 2], [1, 3]], [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]]
+    assert as_lists[2] == [[[0], [1]], [[]], [[0], [1], [2], [3]]]
+    assert as_lists[3] == [[[], [0], [0, 1], [1]], [[], [1]], [[]]]
+
+
+def test_choices_beside_a_given_selection():
+    found = [
+        sorted(map(sorted, optimum.choices_of({0, 1}, 4, 2, fill, given)))
+        for fill, given in (("none", [0, 3]), ("least-loss", [0]), ("none", [0, 1]))
+    ]
+    assert found == [[[0, 1], [0, 3], [1, 3]], [[], [0], [0, 1], [0, 1], [1]], [[0, 1]]]
