@@ -68,15 +68,16 @@ def compare(name: str, asked: Asked, selection: tw.Selection, seconds: float) ->
     return Result(
         name,
         f"gap at most {asked.percent} %" + (f" within {asked.seconds:.0f} s" if asked.seconds else ""),
-        f"{percent:.3f} % in {seconds:.1f} s, of which {certificate.rounds} rounds {certificate.seconds:.1f} s; after "
-        + ", ".join(f"{n} rounds {gap:.3f} %" for n, gap in by_round.items()),
+        f"{percent:.3f} % in {seconds:.1f} s, of which {certificate.rounds} rounds {certificate.seconds:.1f} s; bound "
+        f"above this value after {' / '.join(map(str, by_round))} rounds: "
+        f"{' / '.join(f'{gap:.3f}' for gap in by_round.values())} %",
         percent <= asked.percent and (asked.seconds is None or seconds <= asked.seconds),
         {"certificate": certificate.to_dict(), "percent_by_round": by_round, "seconds": seconds},
     )
 
 
 def gap_by_round(certificate: tw.Certificate) -> dict[int, float]:
-    """The gap in percent after some of the rounds, the last among them."""
+    """How far the bound was above the final value after some of the rounds, the last among them, in percent."""
     bounds = certificate.history
     shown = sorted({n for n in ROUNDS_SHOWN if n < len(bounds)} | {len(bounds)})
     return {n: 100 * (bounds[n - 1] / certificate.value - 1) for n in shown}

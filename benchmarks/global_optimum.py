@@ -15,7 +15,11 @@ import tailwise as tw
 from tailwise.datasets import load
 
 UTILITIES, EXPECTATIONS = ("macro-f1", "macro-precision"), ("semi", "exact")
-METHODS = ("global", "ascent")
+WAYS = {
+    "global": {"method": "global"},
+    "ascent": {"method": "ascent"},
+    "certified": {"method": "global", "certify": True},  # whose prices may show the way to a better selection
+}
 ASKED_WORST, ASKED_MEDIAN = 0.15, 0.05  # percent
 ROUNDING = 1e-9  # relative, when values of two programs are compared
 
@@ -50,17 +54,17 @@ class Problem(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What there is to reach on one problem, what each method reaches, and what the certificate says."""
+    """What there is to reach on one problem, what each way reaches, and what the certificate says."""
 
     problem: Problem
     optimum: LinearOptimum
     reached: dict[str, float]
     certificate: tw.Certificate
 
-    def shortfall(self, method: str) -> float:
+    def shortfall(self, way: str) -> float:
         """In percent of the optimum; where the program gave no selection, of its bound."""
         best = self.optimum.value if self.optimum.is_integral else self.optimum.upper
-        return 100 * (1 - self.reached[method] / best)
+        return 100 * (1 - self.reached[way] / best)
 
     @property
     def is_enclosed(self) -> bool:
@@ -107,26 +111,29 @@ def find_optima(problems: list[Problem], utility: str) -> dict[str, list[LinearO
 
 def solve(problem: Problem, optimum: LinearOptimum, utility: str, expectation: str) -> Outcome:
     _, matrix, k = problem
-    selections = {method: tw.select(matrix, utility, k=k, method=method, expectation=expectation) for method in METHODS}
+    selections = {
+        way: tw.select(matrix, utility, k=k, expectation=expectation, **options) for way, options in WAYS.items()
+    }
     return Outcome(
         problem,
         optimum,
-        {method: selection.expected for method, selection in selections.items()},
+        {way: selection.expected for way, selection in selections.items()},
         tw.certify(matrix, utility, k, selections["global"], expectation=expectation),
     )
 
 
 def compare(name: str, outcomes: list[Outcome]) -> Result:
-    shortfalls = {method: [outcome.shortfall(method) for outcome in outcomes] for method in METHODS}
-    worst, median = max(shortfalls["global"]), float(np.median(shortfalls["global"]))
+    shortfalls = {way: [outcome.shortfall(way) for outcome in outcomes] for way in WAYS}
+    worst, median = ({way: float(of(shortfalls[way])) for way in WAYS} for of in (max, np.median))
     where = max(outcomes, key=lambda outcome: outcome.shortfall("global")).problem.name
     n_integral = sum(outcome.optimum.is_integral for outcome in outcomes)
     return Result(
         f"{name}: shortfall of the global method, {len(outcomes)} problems",
         f"each at most {ASKED_WORST} %, median {ASKED_MEDIAN} %",
-        f"{worst:.3f} % at worst ({where}), median {median:.3f} %; row ascent {max(shortfalls['ascent']):.3f} % and "
-        f"{np.median(shortfalls['ascent']):.3f} %; the program gave a selection in {n_integral}",
-        worst <= ASKED_WORST and median <= ASKED_MEDIAN,
+        f"{worst['global']:.3f} % at worst ({where}), median {median['global']:.3f} %; with a certificate "
+        f"{worst['certified']:.3f} and {median['certified']:.3f} %, row ascent alone {worst['ascent']:.3f} and "
+        f"{median['ascent']:.3f} %; the program gave a selection in {n_integral}",
+        worst["global"] <= ASKED_WORST and median["global"] <= ASKED_MEDIAN,
         {"percent": shortfalls, "problems": [outcome.problem.name for outcome in outcomes]},
     )
 

@@ -12,6 +12,7 @@ from tailwise.errors import InputError, UtilityError
 from tailwise.utilities import Utility
 
 MATRIX = reference.random_matrix(7, 4, 3)
+NO_SHARE = "target_gap must be a finite number of at least 0, a share of the value. Got"
 NO_BUDGETS = "k must be an integer, an array of integers with one budget per instance, or None. Got"
 
 REFUSED = {
@@ -19,9 +20,18 @@ REFUSED = {
     "rounds negative": ({"rounds": -3}, "rounds must be an integer of at least 1. Got -3."),
     "rounds float": ({"rounds": 10.0}, "rounds must be an integer of at least 1. Got 10.0."),
     "rounds True": ({"rounds": True}, "rounds must be an integer of at least 1. Got True."),
-    "target_gap": ({"target_gap": -1e-3}, "target_gap must be a finite number of at least 0. Got -0.001."),
-    "target_gap nan": ({"target_gap": np.nan}, "target_gap must be a finite number of at least 0. Got nan."),
-    "target_gap text": ({"target_gap": "1%"}, "target_gap must be a finite number of at least 0. Got '1%'."),
+    "target_gap": (
+        {"target_gap": -1e-3},
+        f"{NO_SHARE} -0.001.",
+    ),
+    "target_gap nan": (
+        {"target_gap": np.nan},
+        f"{NO_SHARE} nan.",
+    ),
+    "target_gap text": (
+        {"target_gap": "1%"},
+        f"{NO_SHARE} '1%'.",
+    ),
     "selection rows": ({"selection": np.zeros((3, 1), int)}, "selection must have one row per instance, 4. Got 3."),
     "selection labels": (
         {"selection": np.full((4, 1), 3)},
@@ -92,9 +102,16 @@ def test_formulas_that_are_not_affine_are_refused(function):
     with pytest.raises(UtilityError) as caught:
         tw.certify(reference.random_matrix(0, 12, 4), Utility.from_formula(function), 2)
     message = str(caught.value)
-    assert function.__name__ in message
-    assert "affine" in message or "linear" in message
+    assert "linear in t at fixed q and p" in message
     assert re.search(r"t=[\d.e-]+, q=[\d.e-]+, p=[\d.e-]+", message)  # the point
+
+
+def test_formulas_that_gain_by_filling_are_refused_where_slots_are_filled():
+    formula = Utility.from_formula(lambda t, q, p: (t + 0.05 * q) / (p + 1.0))
+    matrix = np.array([[0.5, 0.2, 0.0], [0.3, 0.0, 0.0]])
+    with pytest.raises(UtilityError, match=r"does not rise with q at fixed t. It does at .* Use fill='none'"):
+        tw.certify(matrix, formula, 2)
+    assert tw.certify(matrix, formula, 2, fill="none").upper >= 0
 
 
 def test_formulas_are_certified_by_the_semi_empirical_expectation_only():
@@ -172,4 +189,4 @@ def test_nothing_is_a_candidate(text):
 def test_one_instance_one_label():
     for text in ("precision", "macro-f1", "coverage", "macro-jaccard", "hamming"):
         certificate = tw.certify([[0.5]], text, 1)
-        assert certificate.upper == pytest.approx(certificate.value, rel=1e-6, abs=1e-9)
+        assert certificate.upper == pytest.approx(certificate.value, rel=3e-6, abs=1e-9)

@@ -2,8 +2,8 @@
 
 Feasible is what a certificate speaks of. An instance takes exactly min(k_i, number of its candidates) of them; by
 fill="least-loss" its other slots go to labels that are no candidates, any of them; by fill="none" they stay empty.
-Without a budget it takes any set of candidates. A given selection adds its labels to the candidates, and where it has
-fewer labels than an instance may take, so may every other.
+Without a budget it takes any set of candidates. A given selection adds its labels to the candidates; where it leaves
+slots empty that are to be filled, so may others, and where it takes fewer candidates than there is room for, too.
 """
 
 import functools
@@ -95,9 +95,10 @@ def choices_of(candidates, m, budget, fill, given=None):
     others = set(range(m)) - candidates
     room = min(budget, len(candidates))
     n_filled = budget - room if fill == "least-loss" else 0
-    filled = [taken | filling for taken in subsets(candidates, [room]) for filling in subsets(others, [n_filled])]
-    has_fewer = given is not None and len(given) < room + n_filled
-    return filled + (subsets(candidates, range(room + 1)) if has_fewer else [])
+    full = [taken | filling for taken in subsets(candidates, [room]) for filling in subsets(others, [n_filled])]
+    if given is None or len(given) == room + n_filled:
+        return full
+    return full + subsets(candidates, range(0 if len(given) < room else room, room + 1))
 
 
 def subsets(labels, sizes):
@@ -141,6 +142,27 @@ def _psi(utility, setting, j, t, q, p, n):
 
 
 _parse = functools.cache(expectations.parse)
+
+
+# Instances that are all alike: only numbers of them count.
+
+
+def optimum_of_alike(etas, n, utility, k, expectation):
+    """The optimum for n instances that all have the same probabilities, one per label.
+
+    It matters only how many have each label: any numbers of at most n that add up to n k can be dealt out, k different
+    labels to each. Label after label, the best value for every number of slots used so far.
+    """
+    setting, value = utilities.Setting(len(etas), n * k), exact_value if expectation == "exact" else semi_value
+    best = np.array([0.0] + [-np.inf] * (n * k))
+    for j, eta in enumerate(etas):
+        chosen = ([True] * q + [False] * (n - q) for q in range(n + 1))
+        values = [value(utility, setting, j, [eta] * n, is_chosen, None) for is_chosen in chosen]
+        extended = np.full_like(best, -np.inf)
+        for q, gained in enumerate(values[: n * k + 1]):
+            extended[q:] = np.maximum(extended[q:], best[: best.size - q] + gained)
+        best = extended
+    return float(best[-1])
 
 
 # Hundreds of instances: a linear program.

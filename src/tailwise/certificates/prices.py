@@ -56,7 +56,7 @@ class _Bound:
         m = sizes.size
         largest = int(sizes.max(initial=0))
         self._benches = [make_workbench(largest) for _ in range(threads.workers)]
-        self._sizes, self._bounds = np.zeros(m, dtype=np.int32), np.zeros(m)
+        self._sizes, self._bounds = np.zeros(m, dtype=np.int64), np.zeros(m)
         self.shares = np.zeros(columns.values.size, dtype=np.float32)
         shares = columns.indptr[-1] * np.arange(1, threads.workers) / threads.workers
         self._edges = [0, *np.searchsorted(columns.indptr, shares).tolist(), m]

@@ -9,6 +9,7 @@ import numpy as np
 from tailwise.expectations.exact import Exact
 from tailwise.expectations.semi_empirical import NO_QUADRATURE, SemiEmpirical
 from tailwise.kernels import objective as kernels
+from tailwise.kernels import quadrature as nodes
 from tailwise.kernels.worth import AFFINE, BLOCK_RATIO, CURVED, FALLING, Worth
 from tailwise.utilities.macro import PROPORTIONAL
 
@@ -52,6 +53,7 @@ def make_worth(expectation: SemiEmpirical, columns: Columns, affine: Iterable[Fo
         objective.coverage,
         blocks,
         quadrature,
+        _curves_above(blocks, quadrature),
         has_nodes=blocks.size > 0,
         is_curved=bool((factors[:, 2] == CURVED).any()) or quadrature.product.shape[2] > 0,
         depends_on_size=bool(factors.size) or blocks.size > 0,
@@ -74,3 +76,13 @@ def _place_blocks(expectation: SemiEmpirical, columns: Columns) -> tuple[NDArray
     number = np.arange(labels.size) - blocks[labels]
     # Within a factor of two of the size they are placed for, nodes are exact to 1e-7.
     return blocks, expectation.quadrature_at(columns, labels, 2.0 * BLOCK_RATIO ** number.astype(np.float64))
+
+
+def _curves_above(blocks: NDArray, quadrature: Quadrature) -> NDArray:
+    """Curves in t and q above the product nodes, which depend on more than that."""
+    decay, product = quadrature.product[:, nodes.DECAY], quadrature.product[:, nodes.PRODUCT]
+    if decay.shape[1] == 0:
+        return np.empty((0, 3, 0))
+    largest = np.repeat(quadrature.largest, np.diff(blocks))[:, None]
+    rate = np.divide(-np.log1p(-largest * (1 - decay)), largest, out=np.zeros_like(decay), where=largest > 0)
+    return np.stack([product, np.log(decay), rate], axis=1)

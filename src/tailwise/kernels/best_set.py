@@ -18,7 +18,7 @@ import numpy as np
 
 from tailwise.kernels.compiling import part, reordering_step, step
 from tailwise.kernels.objective import LARGEST_BELOW_ONE
-from tailwise.kernels.quadrature import BASE, DECAY, PRODUCT, WEIGHT, phi
+from tailwise.kernels.quadrature import BASE, DECAY, WEIGHT, phi
 from tailwise.kernels.ranking import kth_largest
 from tailwise.kernels.worth import (
     BLOCK_RATIO,
@@ -27,13 +27,14 @@ from tailwise.kernels.worth import (
     formula_at,
     line_of,
     node_line,
+    products_at,
     row_of,
 )
 
-# A range is done when its bound is within this share of the best value.
-ENOUGH = 2e-4
+# A range is done when its bound is within this share of the best value; more where curves make it costly.
+ENOUGH, ENOUGH_CURVED = 2e-4, 5e-4
 # Steps to the best tangent, of which any is a valid one.
-TANGENT_STEPS = 12
+TANGENT_STEPS = 20
 # Room for ranges that wait: each halving leaves one.
 STACK = 256
 # Chords over less of t than this share of q + p are taken for the curve itself.
@@ -54,11 +55,12 @@ class Workbench(NamedTuple):
     is_member: np.ndarray  # bool: of the set that is looked at
     is_best: np.ndarray  # bool: of the best set so far
     ranges: np.ndarray  # float64 (STACK, 4): first and last size, least and largest t
-    found: np.ndarray  # float64 (5,): see below
+    found: np.ndarray  # float64 (6,): see below
 
 
-# Entries of Workbench.found: the upper bound; value, size, sum of probabilities and of logarithms of the best set.
-BOUND, VALUE, SIZE, SUM, LOGS = range(5)
+# Entries of Workbench.found: the upper bound; value, size, sum of probabilities and of logarithms of the best set;
+# sum of probabilities of the set that was looked at last.
+BOUND, VALUE, SIZE, SUM, LOGS, TOUCHED = range(6)
 # Columns of Workbench.ranges.
 FIRST, LAST, LOW, HIGH = range(4)
 
@@ -74,7 +76,7 @@ def make_workbench(largest_column):
         np.empty(c, np.bool_),
         np.empty(c, np.bool_),
         np.empty((STACK, 4)),
-        np.empty(5),
+        np.empty(6),
     )
 
 
@@ -163,10 +165,9 @@ def count_members(is_member, size):
 
 
 @step
-def exact_value(worth, j, bench, size, q, t):
-    """What the nodes give the marked set of q instances, which sum to t."""
-    row, n_plain = row_of(worth, j, block_of(q)), worth.quadrature.n_plain
-    nodes, product = worth.quadrature.linear, worth.quadrature.product
+def node_value(worth, j, bench, size, q):
+    """What the linear nodes give the marked set of q instances."""
+    nodes, row, n_plain = worth.quadrature.linear, row_of(worth, j, block_of(q)), worth.quadrature.n_plain
     value = 0.0
     for r in range(nodes.shape[2]):
         total = 0.0
@@ -174,19 +175,12 @@ def exact_value(worth, j, bench, size, q, t):
             if bench.is_member[x]:
                 total += phi(bench.values[x] if r < n_plain else 1.0 - bench.values[x], nodes[row, BASE, r])
         value += nodes[row, WEIGHT, r] * np.exp(q * np.log(nodes[row, DECAY, r])) * total
-    for r in range(product.shape[2]):
-        decay = product[row, DECAY, r]
-        power = q * np.log(decay)
-        for x in range(size):
-            if bench.is_member[x]:
-                power -= np.log(1.0 - bench.values[x] * (1.0 - decay))
-        value += t * product[row, PRODUCT, r] * np.exp(power)
     return value
 
 
 @step
 def value_of_members(worth, j, bench, size):
-    """Worth of the marked set less its prices; an empty set is worth nothing."""
+    """Worth of the marked set less its prices, of product nodes at most; an empty set is worth nothing."""
     q = np.float64(count_members(bench.is_member, size))
     if q == 0.0:
         return 0.0
@@ -198,7 +192,7 @@ def value_of_members(worth, j, bench, size):
     if worth.coverage > 0.0:
         value += worth.coverage * (1.0 - np.exp(-sum_members(bench.is_member, bench.logs, size)))
     if worth.has_nodes:
-        value += exact_value(worth, j, bench, size, q, t)
+        value += node_value(worth, j, bench, size, q) + products_at(worth, j, block_of(q), q, t)
     return value
 
 
@@ -222,9 +216,10 @@ def keep_if_better(worth, j, bench, size, top):
 
 
 @part
-def exceeds(bench, bound):
+def exceeds(worth, bench, bound):
     """Whether a range with this bound may hold a set that is better by more than enough."""
-    return bound > bench.found[VALUE] + ENOUGH * abs(bench.found[VALUE])
+    enough = ENOUGH_CURVED if worth.is_curved else ENOUGH
+    return bound > bench.found[VALUE] + enough * abs(bench.found[VALUE])
 
 
 @step
@@ -256,26 +251,30 @@ def bound_at(worth, j, bench, size, r, q, fee, tangent):
             slope += node_slope
             offset += node_offset
         bound = constant + fee * q + sum_line_above(bench.values, bench.prices, size, slope, offset - fee)
-    if tangent > 0.0 or (worth.has_nodes and exceeds(bench, bound)):
+    if tangent > 0.0 or (worth.has_nodes and exceeds(worth, bench, bound)):
         constant = fill_net(worth, j, bench, size, r, q, tangent)
         bound = constant + fee * q + sum_above(bench.net, size, fee)
     return bound
 
 
 @step
-def bound_range(worth, j, bench, size, r, middle, tangent):
-    """An upper bound for the sets in range r; the best set of the middle size is noted on the way."""
+def bound_range(worth, j, bench, size, r, middle, tangent, at_zero):
+    """An upper bound for the sets in range r; the best set of the middle size is noted on the way.
+
+    Coverage is bounded by a tangent, with this slope and this value where it begins.
+    """
     constant = fill_net(worth, j, bench, size, r, middle, tangent)
     top = find_top(bench.net, size, middle, bench.spare)
-    bound = constant + top.total
-    if exceeds(bench, bound):
+    bound = at_zero + constant + top.total
+    if exceeds(worth, bench, bound):
         keep_if_better(worth, j, bench, size, top)
+        bench.found[TOUCHED] = sum_members(bench.is_member, bench.values, size)
     first, last = int(bench.ranges[r, FIRST]), int(bench.ranges[r, LAST])
     if first < last and worth.depends_on_size:
-        bound = bound_at(worth, j, bench, size, r, first, top.least, tangent)
-        if exceeds(bench, bound):  # then the range is split anyway, and the other end does not matter
+        bound = at_zero + bound_at(worth, j, bench, size, r, first, top.least, tangent)
+        if exceeds(worth, bench, bound):  # then the range is split anyway, and the other end does not matter
             return np.inf
-        bound = max(bound, bound_at(worth, j, bench, size, r, last, top.least, tangent))
+        bound = max(bound, at_zero + bound_at(worth, j, bench, size, r, last, top.least, tangent))
     return bound
 
 
@@ -283,26 +282,27 @@ def bound_range(worth, j, bench, size, r, middle, tangent):
 def bound_by_tangents(worth, j, bench, size, r, middle):
     """The least bound that a tangent to coverage gives: where it touches at the sum of logarithms of its own set.
 
-    1 - exp(-x) <= 1 - y - y x' + y x for every x' and y = exp(-x'), with equality at x = x'.
+    1 - exp(-x) <= 1 - y + y log y + y x for every y in (0, 1], with equality at y = exp(-x).
     """
-    low, high, x, least = 0.0, np.inf, bench.found[LOGS], np.inf
+    low, high, y, least = 0.0, 1.0, np.exp(-bench.found[LOGS]), np.inf
     for _ in range(TANGENT_STEPS):
-        y = np.exp(-x)
-        tangent = worth.coverage * y
-        bound = bound_range(worth, j, bench, size, r, middle, tangent) + worth.coverage * (1.0 - y - y * x)
+        at_zero = 1.0 - y + y * np.log(y) if y > 0.0 else 1.0
+        bound = bound_range(worth, j, bench, size, r, middle, worth.coverage * y, worth.coverage * at_zero)
         least = min(least, bound)
-        if not exceeds(bench, least):
+        if not exceeds(worth, bench, least):
             break
-        fill_net(worth, j, bench, size, r, middle, tangent)
+        fill_net(worth, j, bench, size, r, middle, worth.coverage * y)
         mark_top(bench.net, size, find_top(bench.net, size, middle, bench.spare), bench.is_member)
-        reached = sum_members(bench.is_member, bench.logs, size)
-        if reached == x:
+        reached = np.exp(-sum_members(bench.is_member, bench.logs, size))
+        if reached == y:
             break
-        if reached > x:
-            low = x
+        # A set that goes beyond the point where the tangent touches wants a flatter one.
+        if reached < y:
+            high = y
         else:
-            high = x
-        x = reached if low < reached < high else 0.5 * (low + min(high, 2.0 * low + 1.0))
+            low = y
+        is_between = 0.9 * low + 0.1 * high < reached < 0.1 * low + 0.9 * high
+        y = reached if is_between else 0.5 * (low + high)
     return least
 
 
@@ -321,8 +321,11 @@ def split_range(worth, j, bench, r, middle):
         r = push_range(bench, r, middle + 1.0, last, low, high)
         return push_range(bench, r, first, middle, low, high)
     if worth.is_curved and high - low > FINE * (first + worth.p[j]):
-        r = push_range(bench, r, first, last, 0.5 * (low + high), high)
-        return push_range(bench, r, first, last, low, 0.5 * (low + high))
+        # At the t of the set that was found the next chords touch the curve, so that they tell its true value.
+        t = bench.found[TOUCHED]
+        cut = t if 0.95 * low + 0.05 * high < t < 0.05 * low + 0.95 * high else 0.5 * (low + high)
+        r = push_range(bench, r, first, last, cut, high)
+        return push_range(bench, r, first, last, low, cut)
     return r
 
 
@@ -345,8 +348,8 @@ def search_ranges(worth, j, bench, size, n_ranges):
         if worth.coverage > 0.0:
             bound = bound_by_tangents(worth, j, bench, size, r, int(middle))
         else:
-            bound = bound_range(worth, j, bench, size, r, int(middle), 0.0)
-        n_ranges = split_range(worth, j, bench, r, middle) if exceeds(bench, bound) else r
+            bound = bound_range(worth, j, bench, size, r, int(middle), 0.0, 0.0)
+        n_ranges = split_range(worth, j, bench, r, middle) if exceeds(worth, bench, bound) else r
         if n_ranges == r:
             bench.found[BOUND] = max(bench.found[BOUND], bound)
 

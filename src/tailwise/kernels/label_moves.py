@@ -13,7 +13,7 @@ import numpy as np
 from tailwise.kernels.ascent import below, count_above
 from tailwise.kernels.best_set import VALUE, load_candidates, search_near_members, value_of_members
 from tailwise.kernels.compiling import kernel, part, step
-from tailwise.kernels.objective import add_instance, gain_of, own_gain_of, refresh_line
+from tailwise.kernels.objective import call_add_instance, call_gain_of, call_own_gain_of, call_refresh_line
 from tailwise.kernels.ranking import holds
 
 # Candidates that are compared with the bar at a time.
@@ -55,7 +55,7 @@ def find_weakest(rows, objective, chosen, i, budget):
     slot, weakest = -1, np.inf
     for c in range(budget):
         x = start + chosen[i, c]
-        gain = own_gain_of(objective, labels[x], np.float64(values[x]))
+        gain = call_own_gain_of(objective, labels[x], np.float64(values[x]))
         if gain < weakest:
             slot, weakest = c, gain
     return slot, weakest
@@ -68,14 +68,14 @@ def find_other(rows, objective, chosen, i, budget, hint):
     start, stop = rows.indptr[i], rows.indptr[i + 1]
     position, best = -1, -np.inf
     if hint >= 0 and not holds(chosen, i, budget, hint):
-        position, best = hint, gain_of(objective, labels[start + hint], np.float64(values[start + hint]))
+        position, best = hint, call_gain_of(objective, labels[start + hint], np.float64(values[start + hint]))
     for first in range(start, stop, CHUNK):
         last = min(first + CHUNK, stop)
         if count_above(slopes, offsets, labels, values, first, last, below(best)) > 0:
             for x in range(first, last):
                 j = labels[x]
                 if slopes[j] * values[x] + offsets[j] >= below(best) and not holds(chosen, i, budget, x - start):
-                    gain = gain_of(objective, j, np.float64(values[x]))
+                    gain = call_gain_of(objective, j, np.float64(values[x]))
                     if gain > best:
                         position, best = np.int32(x - start), gain
     return position, best
@@ -140,10 +140,10 @@ def swap(rows, objective, chosen, i, slot, position):
     start = rows.indptr[i]
     old, new = start + chosen[i, slot], start + position
     old_value, new_value = np.float64(rows.values[old]), np.float64(rows.values[new])
-    gain = -own_gain_of(objective, rows.labels[old], old_value)
-    add_instance(objective, rows.labels[old], old_value, -1.0)
-    gain += gain_of(objective, rows.labels[new], new_value)
-    add_instance(objective, rows.labels[new], new_value, 1.0)
+    gain = -call_own_gain_of(objective, rows.labels[old], old_value)
+    call_add_instance(objective, rows.labels[old], old_value, -1.0)
+    gain += call_gain_of(objective, rows.labels[new], new_value)
+    call_add_instance(objective, rows.labels[new], new_value, 1.0)
     chosen[i, slot] = position
     return gain
 
@@ -183,8 +183,8 @@ def refresh_lines(rows, objective, chosen, undo, count):
     """Bring the lines of all labels that were swapped up to date."""
     for u in range(count):
         start = rows.indptr[undo.instances[u]]
-        refresh_line(objective, rows.labels[start + undo.before[u]])
-        refresh_line(objective, rows.labels[start + chosen[undo.instances[u], undo.slots[u]]])
+        call_refresh_line(objective, rows.labels[start + undo.before[u]])
+        call_refresh_line(objective, rows.labels[start + chosen[undo.instances[u], undo.slots[u]]])
 
 
 @step

@@ -216,6 +216,29 @@ def refresh_line(objective, j):
     objective.offsets[j] = offset + SLACK * (abs(slope) + abs(offset)) + ROUNDING * abs(totals[j, PSI])
 
 
+# The same as calls, for kernels in which they stand in many places but not in the innermost loop: these compile faster.
+
+
+@step
+def call_gain_of(objective, j, e):
+    return gain_of(objective, j, e)
+
+
+@step
+def call_own_gain_of(objective, j, e):
+    return own_gain_of(objective, j, e)
+
+
+@step
+def call_add_instance(objective, j, e, count):
+    add_instance(objective, j, e, count)
+
+
+@step
+def call_refresh_line(objective, j):
+    refresh_line(objective, j)
+
+
 @step
 def refresh_labels(objective):
     totals = objective.totals

@@ -13,7 +13,7 @@ def bound_labels(worth, columns, prices, sizes, bounds, shares, rate, counts, be
         for x in range(size):
             bench.prices[x] = prices[bench.instances[x]]
         search_best_set(worth, j, bench, size, sizes[j])
-        bounds[j], sizes[j] = bench.found[BOUND], np.int32(bench.found[SIZE])
+        bounds[j], sizes[j] = bench.found[BOUND], np.int64(bench.found[SIZE])
         for x in range(size):
             counts[bench.instances[x]] += bench.is_best[x]
             place = bench.places[x]

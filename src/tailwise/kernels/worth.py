@@ -18,7 +18,7 @@ import numpy as np
 
 from tailwise.kernels.compiling import kernel, part, step
 from tailwise.kernels.formulas import call_formula
-from tailwise.kernels.quadrature import BASE, DECAY, PRODUCT, WEIGHT, Quadrature, phi
+from tailwise.kernels.quadrature import BASE, DECAY, WEIGHT, Quadrature, phi
 
 # Columns of Worth.factors, and how a formula depends on t at fixed q: through the origin, with a slope that falls and
 # bends upwards as q grows; on any line; on a curve. Chords lie above a curve that bends upwards; for others they are a
@@ -34,6 +34,11 @@ ALL_SIZES, GROWTH = 64, 1.1
 OFF_LINE = 1e-11
 
 
+# Rows of Worth.curves: t * sum of weight * exp(q * log decay + t * rate) lies above the product nodes, since
+# log 1/(1 - e + e s) <= e times that of the label's largest e, over the largest e.
+CURVE_WEIGHT, LOG_DECAY, RATE = range(3)
+
+
 class Worth(NamedTuple):
     linear: np.ndarray  # float64 (m, 2): factors of t and q
     p: np.ndarray  # float64 (m,)
@@ -44,6 +49,7 @@ class Worth(NamedTuple):
     coverage: float
     blocks: np.ndarray  # int64 (m + 1,): where the blocks of a label start in quadrature; (0,) without nodes
     quadrature: Quadrature  # a row for each block, nothing selected; `largest` for each label
+    curves: np.ndarray  # float64 (blocks, 3, R'): of the product nodes; see below
     has_nodes: bool
     is_curved: bool  # whether some part is no line in t
     depends_on_size: bool  # whether h depends on the size of the set at all
@@ -85,19 +91,22 @@ def affine_formula(worth, f, j, first, last):
 
 
 @step
+def products_at(worth, j, b, q, t):
+    """At most what the product nodes give a set of q instances that sum to t."""
+    value, row = 0.0, row_of(worth, j, b)
+    for r in range(worth.curves.shape[2]):
+        power = q * worth.curves[row, LOG_DECAY, r] + t * worth.curves[row, RATE, r]
+        value += t * worth.curves[row, CURVE_WEIGHT, r] * np.exp(power)
+    return value
+
+
+@step
 def curve_at(worth, j, b, q, t):
-    """What is no line in t, at most; for a set of q instances."""
-    value = 0.0
+    """At most what is no line in t gives a set of q instances that sum to t."""
+    value = products_at(worth, j, b, q, t) if worth.has_nodes else 0.0
     for f in range(worth.formulas.size):
         if worth.factors[f, SHAPE] == CURVED:
             value += formula_at(worth, f, j, t, q)
-    if worth.has_nodes:
-        product, row, largest = worth.quadrature.product, row_of(worth, j, b), worth.quadrature.largest[j]
-        for r in range(product.shape[2]):
-            # log 1/(1 - e + e s) <= e times that of the largest e, over the largest e.
-            decay = product[row, DECAY, r]
-            rate = -np.log(1.0 - largest * (1.0 - decay)) / largest if largest > 0.0 else 0.0
-            value += t * product[row, PRODUCT, r] * np.exp(q * np.log(decay) + t * rate)
     return value
 
 
