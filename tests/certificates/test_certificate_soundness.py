@@ -136,7 +136,7 @@ def test_nothing_is_above_the_bound(text, expectation):
 @every_expectation
 @pytest.mark.parametrize("rounds", ROUNDS)
 def test_every_number_of_rounds_is_sound(text, expectation, rounds):
-    for seed in range(1000, 1010):
+    for seed in range(1000, 1006):
         problem = Problem(seed)
         certificate = problem.certify(text, expectation, rounds=rounds)
         assert certificate.rounds <= rounds
@@ -211,7 +211,7 @@ def test_the_reference_for_instances_that_are_alike():
 @every_text
 @every_expectation
 def test_any_selection_can_be_certified(text, expectation):
-    for seed in range(5000, 5100):
+    for seed in range(5000, 5060):
         problem = Problem(seed, max_instances=3)
         given = problem.random_selection()
         certificate = problem.certify(text, expectation, as_array(given))

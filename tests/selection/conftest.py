@@ -5,7 +5,7 @@ The exact expectation, the default where it is available, has tests of its own i
 
 import pytest
 
-from tailwise.selection import selecting
+from tailwise.selection import running
 from tailwise.utilities import Coverage
 
 
@@ -14,4 +14,4 @@ def semi_empirical_by_default(monkeypatch):
     def is_exact_already(utility):
         return all(term.linear_in_labels or isinstance(term, Coverage) for _, term in utility.terms)
 
-    monkeypatch.setattr(selecting, "supports_exact", is_exact_already)
+    monkeypatch.setattr(running, "supports_exact", is_exact_already)

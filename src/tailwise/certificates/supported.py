@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from tailwise.utilities import Utility
     from tailwise.utilities.macro import Formula
 
-__all__ = ["check_formulas", "check_supported"]
+__all__ = ["check_formulas", "check_supported", "is_supported"]
+
+
+def is_supported(utility: Utility) -> bool:
+    """Whether there is an upper bound for every part of a utility, without a look at formulas of the user."""
+    return all(formula is None or formula.curvature in (PROPORTIONAL, CONVEX) for formula in _formulas(utility))
+
+
+def _formulas(utility: Utility) -> list[Formula | None]:
+    return [getattr(term, "formula", None) for _, term in utility.terms]
 
 
 def check_supported(utility: Utility, expectation: SemiEmpirical) -> tuple[Formula, ...]:

@@ -84,5 +84,7 @@ def _curves_above(blocks: NDArray, quadrature: Quadrature) -> NDArray:
     if decay.shape[1] == 0:
         return np.empty((0, 3, 0))
     largest = np.repeat(quadrature.largest, np.diff(blocks))[:, None]
-    rate = np.divide(-np.log1p(-largest * (1 - decay)), largest, out=np.zeros_like(decay), where=largest > 0)
-    return np.stack([product, np.log(decay), rate], axis=1)
+    tiny = np.finfo(np.float64).tiny  # the last nodes may be no number above zero
+    logs = -np.log(np.maximum(1 - largest + largest * decay, tiny))
+    rate = np.divide(logs, largest, out=np.zeros_like(decay), where=largest > 0)
+    return np.stack([product, np.log(np.maximum(decay, tiny)), rate], axis=1)

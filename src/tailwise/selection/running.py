@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailwise.certificates.supported import is_supported
 from tailwise.chosen import Chosen
 from tailwise.engines import Threads
 from tailwise.errors import InputError
@@ -48,6 +49,8 @@ EXPECTATIONS = ("auto", "semi", "exact")
 FILLS = ("least-loss", "none")
 # Up to so many candidates "auto" takes the time for label passes: some seconds per million.
 MOST_GLOBAL_ENTRIES = 50_000_000
+# Up to so many "global" also looks for a better selection where the prices of a proof point: a fraction of a second.
+MOST_PRICED_ENTRIES = 100_000
 
 
 @dataclass(frozen=True)
@@ -82,11 +85,10 @@ def run(task: Task) -> Selection:
         rehearsal = SemiEmpirical(utility, candidates, expectation.batch) if expectation.is_dear else None
         problem = Problem(candidates, utility, expectation, budgets, task.settings, threads, rehearsal)
         outcome = select_without_budget(expectation, threads) if budgets is None else _METHODS[method](problem)
-        proof, fills = None, task.fill == "least-loss"
-        if task.certification is not None:
-            proof = prove_outcome(problem, outcome, task.certification, fills=fills)
-            if task.certification.given is None:
-                outcome = repair(problem, outcome, proof)
+        proof, fills, aim = None, task.fill == "least-loss", _aim(task, method)
+        if aim is not None and not outcome.interrupted:
+            proof = prove_outcome(problem, outcome, aim, fills=fills)
+            outcome = repair(problem, outcome, proof) if aim.given is None else outcome
         unfilled = expectation.expected()
         budgets = (outcome.positions >= 0).sum(axis=1) if budgets is None else budgets
         labels = finish(expectation, outcome.positions, budgets, task.settings.init, fills=fills)
@@ -113,6 +115,14 @@ def run(task: Task) -> Selection:
         name,
         certificate,
     )
+
+
+def _aim(task: Task, method: str) -> Certification | None:
+    """What is to be proven: what was asked for, or, where that is quick, what may lead to a better selection."""
+    if task.certification is not None:
+        return task.certification
+    is_quick = method == "global" and task.candidates.n_entries <= MOST_PRICED_ENTRIES and is_supported(task.utility)
+    return Certification(rounds=30, target_gap=1e-4) if is_quick else None
 
 
 def _check_method(method: str, expected: SemiEmpirical, budgets: NDArray | None, utility: Utility) -> str:
