@@ -189,4 +189,4 @@ def test_nothing_is_a_candidate(text):
 def test_one_instance_one_label():
     for text in ("precision", "macro-f1", "coverage", "macro-jaccard", "hamming"):
         certificate = tw.certify([[0.5]], text, 1)
-        assert certificate.upper == pytest.approx(certificate.value, rel=3e-6, abs=1e-9)
+        assert certificate.upper == pytest.approx(certificate.value, rel=2e-5, abs=1e-9)

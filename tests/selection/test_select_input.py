@@ -18,7 +18,7 @@ NO_BUDGETS = "k must be an integer, an array of integers with one budget per ins
 NO_POSITIVES = "condition_positives must be 3 finite numbers of at least 0, one per label. Got"
 
 REFUSED = {
-    "method": ({"method": "best"}, "method must be one of auto, instance, ascent, greedy. Got 'best'."),
+    "method": ({"method": "best"}, "method must be one of auto, instance, ascent, global, greedy. Got 'best'."),
     "method instance": (
         {"method": "instance"},
         "method='instance' needs a utility that is linear in the predictions. Got macro-f1. Use method='ascent'.",

@@ -49,7 +49,7 @@ def test_fields():
     found = tw.select(MATRIX, "macro-f1", 2)
     assert isinstance(found, tw.Selection)
     assert (found.utility, found.n_labels, found.n_instances) == (MacroF1(), 6, 10)
-    assert (found.method, found.expectation) == ("ascent", "semi")
+    assert (found.method, found.expectation) == ("global", "semi")
     assert (found.converged, found.interrupted, found.is_ranked) == (True, False, True)
     assert isinstance(found.history, tuple)
     assert len(found.history) == found.passes + 1
@@ -69,7 +69,7 @@ def test_closed_form_takes_one_pass():
 def test_repr():
     found = tw.select(MATRIX, "macro-f1", 2)
     assert repr(found) == (
-        f"Selection(10 instances, at most 2 of 6 labels, macro-f1 {found.expected:.6g} expected, ascent, "
+        f"Selection(10 instances, at most 2 of 6 labels, macro-f1 {found.expected:.6g} expected, global, "
         f"{found.passes} passes, converged)"
     )
     assert "0.7*precision + 0.3*macro-f1" in repr(tw.select(MATRIX, "0.7*precision + 0.3*macro-f1", 2))
@@ -86,14 +86,14 @@ AUTO = {
     "macro-accuracy": ("instance", "exact"),
     "macro-recall": ("instance", "semi"),
     "macro-balanced-accuracy": ("instance", "semi"),
-    "macro-precision": ("ascent", "exact"),
-    "coverage": ("ascent", "exact"),
-    "macro-f1": ("ascent", "semi"),
-    "macro-jaccard": ("ascent", "semi"),
-    "0.5*precision + 0.5*macro-precision": ("ascent", "exact"),
-    "0.5*precision + 0.5*coverage": ("ascent", "exact"),
+    "macro-precision": ("global", "exact"),
+    "coverage": ("global", "exact"),
+    "macro-f1": ("global", "semi"),
+    "macro-jaccard": ("global", "semi"),
+    "0.5*precision + 0.5*macro-precision": ("global", "exact"),
+    "0.5*precision + 0.5*coverage": ("global", "exact"),
     "0.5*precision + 0.5*macro-recall": ("instance", "semi"),
-    "0.5*macro-f1 + 0.5*coverage": ("ascent", "semi"),
+    "0.5*macro-f1 + 0.5*coverage": ("global", "semi"),
 }
 
 

@@ -30,7 +30,7 @@ DAMPING = 0.3
 # The scale of a price is its size at the start, but at least this share of the mean.
 LEAST_SCALE = 0.02
 # What rounding may take from a sum of positive numbers; and what nodes of exact expectations may, as a share.
-ROUNDING, NODES = 1e-12, 1e-6
+ROUNDING, NODES = 1e-12, 1e-5
 # How much the last round counts in the running mean of the best sets.
 RATE = 0.1
 
@@ -129,8 +129,9 @@ def prove(
 
 def _descend(bound: _Bound, state: Prices, least: NDArray, enough: float, rounds: int, bar: tqdm) -> None:
     prices = state.best
-    sizes = np.abs(prices)
-    scale = np.maximum(sizes, LEAST_SCALE * sizes.mean())
+    sizes = np.where(bound.room > 0, np.abs(prices), 0.0)
+    # An instance without a slot keeps its price, which is beyond all worth.
+    scale = np.where(bound.room > 0, np.maximum(sizes, LEAST_SCALE * sizes.mean()), 0.0)
     direction, square = np.zeros_like(prices), np.zeros_like(prices)
     for r in range(1, rounds + 1):
         upper, excess = bound.at(prices, 1.0 if r == 1 else RATE)

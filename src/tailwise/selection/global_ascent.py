@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tqdm import tqdm
@@ -27,7 +28,9 @@ def select_globally(problem: Problem) -> Outcome:
     outcome = select_by_ascent(problem)
     if outcome.interrupted or outcome.passes >= problem.settings.max_passes:
         return outcome
-    return climb_globally(problem, outcome.positions, [*outcome.history])
+    has_short_rows = (problem.room < problem.budgets).any()
+    by_rows = outcome.positions.copy() if has_short_rows else None
+    return replace(climb_globally(problem, outcome.positions, [*outcome.history]), by_rows=by_rows)
 
 
 def climb_globally(problem: Problem, positions: NDArray, history: list[float]) -> Outcome:

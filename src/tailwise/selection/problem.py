@@ -97,3 +97,4 @@ class Outcome:
     passes: int = 1
     converged: bool = True
     interrupted: bool = False
+    by_rows: NDArray | None = None  # what row passes alone led to, where empty slots may make it the better one

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Proof", "prove_outcome", "repair"]
 
-# Beyond the worth of any slot.
-MANY_TIMES = 1e3
+# The price of what is not for sale.
+BEYOND_WORTH = 1e6
 # How much the probability counts beside the share of best sets that hold a candidate.
 TIE_BREAK = 1e-3
 
@@ -92,11 +92,10 @@ def _starting_prices(problem: Problem, outcome: Outcome, aim: Certification) -> 
     positions = outcome.positions
     problem.threads.split(n, lambda a, b: price_rows(rows, objective, positions, room, prices, a, b))
     scale = np.abs(prices.weakest[np.isfinite(prices.weakest)]).max(initial=1e-12)
-    # An instance that takes nothing asks any price, one that takes all its candidates pays any.
-    weakest = np.where(np.isfinite(prices.weakest), prices.weakest, MANY_TIMES * scale)
-    other = np.where(np.isfinite(prices.other), prices.other, weakest - scale)
-    other = np.where(room > 0, other, weakest)
-    return (weakest + other) / 2, _least_prices(problem, aim), room
+    # An instance that takes all its candidates pays any price, one that takes nothing asks any.
+    other = np.where(np.isfinite(prices.other), prices.other, prices.weakest - scale)
+    start = np.where(room > 0, (prices.weakest + other) / 2, BEYOND_WORTH)
+    return start, _least_prices(problem, aim), room
 
 
 def _least_prices(problem: Problem, aim: Certification) -> NDArray:
@@ -109,19 +108,29 @@ def _least_prices(problem: Problem, aim: Certification) -> NDArray:
 
 def repair(problem: Problem, outcome: Outcome, proof: Proof) -> Outcome:
     """A selection made of the best sets at the prices, and climbed from there; the better one of the two."""
-    shares = proof.prices.shares
-    if problem.budgets is None or problem.expectation.is_linear or shares is None or proof.prices.interrupted:
+    shares, left = proof.prices.shares, problem.settings.max_passes - outcome.passes
+    if problem.budgets is None or problem.expectation.is_linear or shares is None or left < 1:
         return outcome
+    if proof.prices.interrupted:
+        return replace(outcome, interrupted=True)
+    problem = replace(problem, settings=replace(problem.settings, max_passes=left))
+    positions = _most_shared(problem, proof, shares)
+    problem.expectation.count(positions)
+    found = climb_globally(problem, positions, [problem.expectation.expected()])
+    best = outcome.history[-1]
+    if found.history[-1] <= best:
+        problem.expectation.count(outcome.positions)
+        return replace(outcome, interrupted=found.interrupted)
+    history = (*outcome.history, *(max(best, value) for value in found.history[1:]))
+    return replace(found, history=history, passes=len(history) - 1, by_rows=outcome.by_rows)
+
+
+def _most_shared(problem: Problem, proof: Proof, shares: NDArray) -> NDArray:
+    """For each instance the candidates that were most often in the best sets of their labels."""
     rows = problem.candidates.rows
     in_rows = np.empty(shares.size, dtype=rows.values.dtype)
     scatter_to_rows(proof.columns, rows, shares, in_rows)
     # Where sets disagree about an instance, the more probable label is the better guess.
     in_rows += TIE_BREAK * rows.values
     in_rows.flags.writeable = False
-    positions = select_best(problem, rows._replace(values=in_rows))
-    problem.expectation.count(positions)
-    found = climb_globally(problem, positions, [problem.expectation.expected()])
-    if found.history[-1] <= outcome.history[-1]:
-        problem.expectation.count(outcome.positions)
-        return replace(outcome, interrupted=found.interrupted)
-    return replace(found, history=(*outcome.history, found.history[-1]), passes=outcome.passes + found.passes)
+    return select_best(problem, rows._replace(values=in_rows))

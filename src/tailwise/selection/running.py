@@ -51,6 +51,7 @@ FILLS = ("least-loss", "none")
 MOST_GLOBAL_ENTRIES = 50_000_000
 # Up to so many "global" also looks for a better selection where the prices of a proof point: a fraction of a second.
 MOST_PRICED_ENTRIES = 100_000
+QUICK = Certification(rounds=30, target_gap=1e-4)
 
 
 @dataclass(frozen=True)
@@ -85,20 +86,25 @@ def run(task: Task) -> Selection:
         rehearsal = SemiEmpirical(utility, candidates, expectation.batch) if expectation.is_dear else None
         problem = Problem(candidates, utility, expectation, budgets, task.settings, threads, rehearsal)
         outcome = select_without_budget(expectation, threads) if budgets is None else _METHODS[method](problem)
-        proof, fills, aim = None, task.fill == "least-loss", _aim(task, method)
-        if aim is not None and not outcome.interrupted:
-            proof = prove_outcome(problem, outcome, aim, fills=fills)
-            outcome = repair(problem, outcome, proof) if aim.given is None else outcome
+        proof, fills, given = None, task.fill == "least-loss", None
+        if _is_quick(task, method) and not outcome.interrupted:
+            outcome = repair(problem, outcome, prove_outcome(problem, outcome, QUICK, fills=fills))
+        if task.certification is not None and not outcome.interrupted:
+            given = task.certification.given
+            proof = prove_outcome(problem, outcome, task.certification, fills=fills)
+            outcome = repair(problem, outcome, proof) if given is None else outcome
         unfilled = expectation.expected()
         budgets = (outcome.positions >= 0).sum(axis=1) if budgets is None else budgets
         labels = finish(expectation, outcome.positions, budgets, task.settings.init, fills=fills)
-    value = _value_of(labels, expectation, batch, utility)
+        value = _value_of(labels, expectation, batch, utility)
+        if fills and outcome.by_rows is not None:
+            labels, value = _better_filled(problem, outcome.by_rows, labels, value, batch)
     certificate = None
-    if proof is not None and task.certification is not None:
-        # What is linear is filled in the best way there is; of the rest a slot gains at most so much.
+    if proof is not None:
         n_filled = int(np.maximum(0, budgets - candidates.sizes).sum()) if fills else 0
-        filled = value - unfilled if expectation.is_linear else n_filled * proof.largest_fill
-        given = task.certification.given
+        # What is linear is filled in the best way there is; of the rest a slot gains at most so much.
+        is_full = given is None or bool(((given.labels >= 0).sum(axis=1) == budgets).all())
+        filled = value - unfilled if expectation.is_linear and is_full else n_filled * proof.largest_fill
         judged = value if given is None else expect(utility, candidates, given, batch, name)
         certificate = proof.certificate(problem, judged, filled)
     return Selection(
@@ -117,12 +123,20 @@ def run(task: Task) -> Selection:
     )
 
 
-def _aim(task: Task, method: str) -> Certification | None:
-    """What is to be proven: what was asked for, or, where that is quick, what may lead to a better selection."""
-    if task.certification is not None:
-        return task.certification
-    is_quick = method == "global" and task.candidates.n_entries <= MOST_PRICED_ENTRIES and is_supported(task.utility)
-    return Certification(rounds=30, target_gap=1e-4) if is_quick else None
+def _is_quick(task: Task, method: str) -> bool:
+    """Whether prices take so little time that they may lead to a better selection without being asked for."""
+    return method == "global" and task.candidates.n_entries <= MOST_PRICED_ENTRIES and is_supported(task.utility)
+
+
+def _better_filled(
+    problem: Problem, by_rows: NDArray, labels: NDArray, value: float, batch: Batch
+) -> tuple[NDArray, float]:
+    """Filled slots are not foreseen by the passes, so that row passes alone may end higher; then theirs is taken."""
+    expectation = problem.expectation
+    expectation.count(by_rows)
+    others = finish(expectation, by_rows, problem.budgets, problem.settings.init, fills=True)
+    other_value = _value_of(others, expectation, batch, problem.utility)
+    return (others, other_value) if other_value > value else (labels, value)
 
 
 def _check_method(method: str, expected: SemiEmpirical, budgets: NDArray | None, utility: Utility) -> str:
