@@ -77,7 +77,7 @@ def prepare_count(problem: Problem, positions: np.ndarray) -> Prepare:
 
 
 def prepare_select(matrix: sp.csr_array, expectation: str) -> Prepare:
-    return lambda: lambda: tw.select(matrix, UTILITY, k=K, expectation=expectation, workers=WORKERS)
+    return lambda: lambda: tw.select(matrix, UTILITY, k=K, method="ascent", expectation=expectation, workers=WORKERS)
 
 
 def time_in_turn(exact: Prepare, semi: Prepare) -> tuple[Timing, Timing]:

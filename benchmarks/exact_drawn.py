@@ -48,7 +48,8 @@ def run() -> Iterator[Result]:
 
 
 def select(matrix: sp.csr_array, utility: str, k: int, expectation: str) -> Any:
-    return tw.select(matrix, utility, k=k, expectation=expectation)
+    method = "instance" if utility == "macro-recall" else "ascent"
+    return tw.select(matrix, utility, k=k, method=method, expectation=expectation)
 
 
 def realise(matrix: sp.csr_array, selection: Any, utility: str) -> Realised:

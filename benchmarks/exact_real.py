@@ -108,6 +108,7 @@ def select(problem: Problem, utility: str, k: int, expectation: str, p: Any, see
         problem.probabilities,
         utility,
         k=k,
+        method="ascent",  # as the figures that these are held against
         expectation=expectation,
         seed=seed,
         priors=problem.priors,

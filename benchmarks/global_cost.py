@@ -22,6 +22,7 @@ class Batch(NamedTuple):
     name: str
     matrix: sp.csr_array
     k: int
+    is_asked: bool = True
 
 
 def run() -> Iterator[Result]:
@@ -32,7 +33,10 @@ def run() -> Iterator[Result]:
 
 def batches() -> Iterator[Batch]:
     if (DATA / ASKED_ON / PROBABILITIES).is_file():
-        yield Batch(ASKED_ON, load(DATA / ASKED_ON / PROBABILITIES), 5)
+        matrix = load(DATA / ASKED_ON / PROBABILITIES)
+        yield Batch(ASKED_ON, matrix, 5)
+        # So few candidates that the global method looks at prices, too: the way it takes in global_optimum.
+        yield Batch(f"{ASKED_ON}, first 400 instances", matrix[:400], 5, is_asked=False)
     yield Batch("zipf, 50,000 x 13,330, 100 candidates", zipf_matrix(50_000, 13_330, 100), 3)
 
 
@@ -47,9 +51,9 @@ def compare(batch: Batch, expectation: str) -> Result:
     )
     return Result(
         f"{batch.name}, k = {batch.k}: {UTILITY}, {expectation} expectation",
-        f"at most {ASKED_RATIO} times row ascent",
+        f"at most {ASKED_RATIO} times row ascent" if batch.is_asked else "for information",
         f"{ratio:.1f} times ({best_ratio:.1f} by the best runs): {'; '.join(listed)}",
-        ratio <= ASKED_RATIO,
+        ratio <= ASKED_RATIO or not batch.is_asked,
         {"ratio": ratio, "ratio_by_best": best_ratio, "seconds": {m: timings[m].seconds for m in METHODS}},
     )
 

@@ -65,7 +65,7 @@ def measure(folder: str, expectation: str) -> dict[str, int]:
 
 
 def select(matrix: sp.csr_array, expectation: str) -> None:
-    tw.select(matrix, "macro-f1", k=K, expectation=expectation)
+    tw.select(matrix, "macro-f1", k=K, method="ascent", expectation=expectation)
 
 
 def resident_bytes(entry: str) -> int:

@@ -62,7 +62,9 @@ def add_parser(commands: Any) -> None:
 
 def _add_search_options(parser: argparse.ArgumentParser) -> None:
     search = parser.add_argument_group("search")
-    search.add_argument("--method", default="auto", help="auto, instance, ascent or greedy (default: %(default)s)")
+    search.add_argument(
+        "--method", default="auto", help="auto, instance, ascent, global or greedy (default: %(default)s)"
+    )
     search.add_argument("--expectation", default="auto", help="auto, semi or exact (default: %(default)s)")
     search.add_argument("--init", default="top", help="start of the ascent: top, random, greedy (default: %(default)s)")
     search.add_argument(
@@ -74,6 +76,7 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
     )
     search.add_argument("--fill", default="least-loss", help="empty slots: least-loss or none (default: %(default)s)")
     search.add_argument("--workers", type=int, help="threads (default: all cores)")
+    search.add_argument("--certify", action="store_true", help="prove how close to the optimum the selection is")
     search.add_argument("--seed", type=int, default=0, help="seed of the visiting order (default: %(default)s)")
 
 
@@ -111,6 +114,7 @@ SEARCH_OPTIONS = (
     "batch",
     "fill",
     "workers",
+    "certify",
     "seed",
 )
 
@@ -119,9 +123,10 @@ def _summary(selection: Selection, options: argparse.Namespace) -> str:
     budget = "without budget" if options.k is None else f"at {options.k}"
     state = "" if selection.converged else ", not converged"
     passes = "1 pass" if selection.passes == 1 else f"{selection.passes} passes"
+    proof = "" if selection.certificate is None else f"{selection.certificate}\n"
     return (
         f"expected {selection.utility} {budget}: {selection.expected:.6f} "
-        f"({selection.method}, {passes}{state}, {selection.seconds:.2f} s)\n"
+        f"({selection.method}, {passes}{state}, {selection.seconds:.2f} s)\n{proof}"
         f"{selection.n_instances:,} instances written to {options.output}"
     )
 

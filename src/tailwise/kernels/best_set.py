@@ -244,7 +244,13 @@ def bound_at(worth, j, bench, size, r, q, fee, tangent):
     bound = np.inf
     if tangent == 0.0:
         constant, slope, offset = line_of(
-            worth, j, q, int(bench.ranges[r, FIRST]), int(bench.ranges[r, LAST]), bench.ranges[r, LOW], bench.ranges[r, HIGH]
+            worth,
+            j,
+            q,
+            int(bench.ranges[r, FIRST]),
+            int(bench.ranges[r, LAST]),
+            bench.ranges[r, LOW],
+            bench.ranges[r, HIGH],
         )
         if worth.has_nodes:
             node_slope, node_offset = node_line(worth, j, block_of(bench.ranges[r, FIRST]), np.float64(q))

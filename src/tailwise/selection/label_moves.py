@@ -60,7 +60,8 @@ class LabelMoves:
         problem, n_moved = self._problem, 0
         rows, objective, room = problem.candidates.rows, problem.expectation.objective, problem.room
         problem.threads.split(
-            positions.shape[0], lambda first, last: price_rows(rows, objective, positions, room, self._prices, first, last)
+            positions.shape[0],
+            lambda first, last: price_rows(rows, objective, positions, room, self._prices, first, last),
         )
         for batch in np.array_split(labels, min(BATCHES, max(1, labels.size))):
             moves = self._propose(positions, room, batch)
