@@ -2,7 +2,7 @@
 
     max over S of  worth(S) - sum over i in S of price_i
 
-A set of q instances at fixed q is worth the sum of its h_q(e), so its best value is that of the q largest h_q(e) - price.
+At fixed q a set is worth the sum of its h_q(e), so its best value is that of the q largest h_q(e) - price.
 With any fee mu >= 0 for a place in the set,
 
     best value at size q  <=  mu q + sum over i of max(0, h_q(e_i) - price_i - mu),
@@ -68,11 +68,15 @@ FIRST, LAST, LOW, HIGH = range(4)
 def make_workbench(largest_column):
     """Room for columns of so many candidates."""
     c = max(1, largest_column)
-    numbers = [np.empty(c) for _ in range(6)]
     return Workbench(
         np.empty(c, np.int32),
         np.empty(c, np.int64),
-        *numbers,
+        np.empty(c),
+        np.empty(c),
+        np.empty(c),
+        np.empty(c),
+        np.empty(c),
+        np.empty(c),
         np.empty(c, np.bool_),
         np.empty(c, np.bool_),
         np.empty((STACK, 4)),

@@ -24,7 +24,7 @@ def bound_labels(worth, columns, prices, sizes, bounds, shares, rate, counts, be
 def bound_part(worth, columns, prices, sizes, bounds, shares, rate, counts, bench, first, last):
     """The best sets of labels first to last at the prices of the instances.
 
-    Shapes: prices, counts (n,); sizes, bounds (m,); shares (nnz,), by columns. Reads: sizes, of the best sets as guessed.
+    Shapes: prices, counts (n,); sizes, bounds (m,); shares (nnz,), by columns. Reads: sizes, guesses of the best sets'.
     Writes: sizes; bounds, upper ones of what the best sets are worth less their prices; counts, to which 1 is added for
     every set that an instance is in; shares, running means of whether a candidate is in the best set of its label.
     """

@@ -2,14 +2,15 @@
 
 A set S of q instances with probabilities e is worth at most
 
-    constant + sum over S of h(e),    h(e) = slope * e + offset + sum over nodes r of w_r phi_r(e) + tangent * log(1/(1-e)),
+    constant + sum over S of h(e),
+    h(e) = slope * e + offset + sum over nodes r of w_r phi_r(e) + tangent * log(1/(1-e)),
 
 and exactly that for what is linear at fixed q (DESIGN: precision, F-beta, recall, balanced accuracy, accuracy, all
 instance-wise utilities; semi-empirical, or exact by quadrature). Jaccard bends upwards in t = sum e, so a chord between
 two values of t lies above it; coverage bends downwards in sum log(1/(1-e)), so a tangent does.
 
-All slopes fall as q grows (a user's formula is looked at for every q), so at the least size of a range they hold for the
-whole range. Nodes hold for sizes from one power of four to the next: a *block*.
+All slopes fall as q grows (a user's formula is looked at for every q), so at the least size of a range they hold for
+the whole range. Nodes hold for sizes from one power of four to the next: a *block*.
 """
 
 from typing import NamedTuple
@@ -29,7 +30,7 @@ FALLING, AFFINE, CURVED = 0.0, 1.0, 2.0
 # Sizes of a block: from a power of this to the next.
 BLOCK_RATIO = 4
 
-# Sizes at which a user's formula is checked: all up to here, then with growing steps; and what rounding may do to a line.
+# Sizes at which a user's formula is checked: all up to here, then with growing steps; what rounding may do to a line.
 ALL_SIZES, GROWTH = 64, 1.1
 OFF_LINE = 1e-11
 

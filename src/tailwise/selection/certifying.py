@@ -42,8 +42,8 @@ def certify(
     .. math:: \max_S \sum_j \psi_j(S_j) \;\le\;
         \sum_i k_i \lambda_i + \sum_j \max_S \Bigl[\psi_j(S) - \sum_{i \in S} \lambda_i\Bigr]
 
-    for any prices :math:`\lambda_i` of the slots of the instances. They start from those of tailwise's own selection, and
-    are changed round by round so that the right side falls.
+    for any prices :math:`\lambda_i` of the slots of the instances. They start from those of tailwise's own selection,
+    and are changed round by round so that the right side falls.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def certify(
     Notes
     -----
     The bound covers every selection that takes, for each instance, min(k, number of its candidates) of its candidates;
-    with ``fill="least-loss"`` any other labels in the slots that remain. For an instance where the given selection holds
-    fewer labels, it also covers taking fewer.
+    with ``fill="least-loss"`` any other labels in the slots that remain. For an instance where the given selection
+    holds fewer labels, it also covers taking fewer.
 
     There is a bound for what is linear in the selection at fixed q (precision, recall, F-beta, balanced accuracy,
     accuracy, all instance-wise utilities), for Jaccard, for coverage, and for mixtures, by both expectations; and for a

@@ -73,9 +73,10 @@ class Problem:
     candidates: Candidates
     utility: Utility
     expectation: SemiEmpirical
-    budgets: NDArray  # (n,), as asked for; None where there is no budget, which only proofs look at
+    budgets: NDArray  # (n,), as asked for; all candidates where there is no budget
     settings: Settings
     threads: Threads
+    has_budget: bool = True
     rehearsal: SemiEmpirical | None = None  # a cheaper expectation that leads near the optimum of the other
 
     @property

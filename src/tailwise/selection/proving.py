@@ -69,7 +69,7 @@ def prove_outcome(problem: Problem, outcome: Outcome, aim: Certification, *, fil
     expectation.count(np.full_like(outcome.positions, -1))
     offset = expectation.expected()
     enough = value + aim.target_gap * abs(value) - offset
-    rounds = aim.rounds if problem.budgets is not None else 1
+    rounds = aim.rounds if problem.has_budget else 1
     prices = prove(
         worth, columns, room, start, least, enough, rounds, problem.threads, progress=problem.settings.progress
     )
@@ -85,7 +85,7 @@ def _largest_fill(worth: Worth) -> float:
 def _starting_prices(problem: Problem, outcome: Outcome, aim: Certification) -> tuple[NDArray, NDArray, NDArray]:
     """Halfway between the weakest label that an instance has and the best that it has not; the least; the room."""
     n = problem.candidates.n_instances
-    if problem.budgets is None:
+    if not problem.has_budget:
         return np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64)
     rows, objective, room = problem.candidates.rows, problem.expectation.objective, problem.room
     prices = make_row_prices(n)
@@ -109,7 +109,7 @@ def _least_prices(problem: Problem, aim: Certification) -> NDArray:
 def repair(problem: Problem, outcome: Outcome, proof: Proof) -> Outcome:
     """A selection made of the best sets at the prices, and climbed from there; the better one of the two."""
     shares, left = proof.prices.shares, problem.settings.max_passes - outcome.passes
-    if problem.budgets is None or problem.expectation.is_linear or shares is None or left < 1:
+    if not problem.has_budget or problem.expectation.is_linear or shares is None or left < 1:
         return outcome
     if proof.prices.interrupted:
         return replace(outcome, interrupted=True)

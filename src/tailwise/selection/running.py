@@ -84,7 +84,10 @@ def run(task: Task) -> Selection:
     needs_one = expectation.needs_one_thread or candidates.n_entries < MIN_SHARED_ENTRIES
     with Threads(task.workers, needs_one=needs_one) as threads:
         rehearsal = SemiEmpirical(utility, candidates, expectation.batch) if expectation.is_dear else None
-        problem = Problem(candidates, utility, expectation, budgets, task.settings, threads, rehearsal)
+        slots = candidates.sizes if budgets is None else budgets
+        problem = Problem(
+            candidates, utility, expectation, slots, task.settings, threads, budgets is not None, rehearsal
+        )
         outcome = select_without_budget(expectation, threads) if budgets is None else _METHODS[method](problem)
         proof, fills, given = None, task.fill == "least-loss", None
         if _is_quick(task, method) and not outcome.interrupted:

@@ -51,8 +51,8 @@ def select(
     k : int, array_like of int, or None
         Labels per instance; one budget per instance; or None for no budget (each label takes what is best for it).
     method : {"auto", "instance", "ascent", "global", "greedy"}
-        "ascent" lets one instance move at a time (row passes, the paper's method); "global" goes on from there with label
-        passes, in which a label moves with all its instances, and takes some five times as long. "auto" takes the
+        "ascent" lets one instance move at a time (row passes, the paper's method); "global" goes on from there with
+        label passes, in which a label moves with all its instances, and takes some five times as long. "auto" takes the
         closed form ("instance") where the utility is linear in the predictions; else "global", or "ascent" for more
         than 50 million candidates and for formulas that run as plain Python or are expected exactly.
     expectation : {"auto", "semi", "exact"}
@@ -75,8 +75,8 @@ def select(
     seed : int
         Seed of the visiting order and of ``init="random"``.
     certify : bool
-        Prove how close to the optimum the selection is (:class:`Certificate`), and look for a better one where the proof
-        points. See :func:`certify`, also for what a proof can be had for.
+        Prove how close to the optimum the selection is (:class:`Certificate`), and look for a better one where the
+        proof points. See :func:`certify`, also for what a proof can be had for.
     progress : bool
         Show a progress bar on standard error.
     priors : LabelPriors or 0/1 matrix of training labels, optional

@@ -32,8 +32,8 @@ __all__ = [
     "MacroRecall",
 ]
 
-# How a formula bends in t at fixed q and p. A proportional one is 0 at t = 0, on a line that falls and bends upwards as q
-# grows.
+# How a formula bends in t at fixed q and p. A proportional one is a line through 0, whose slope falls and bends
+# upwards as q grows.
 PROPORTIONAL, CONVEX, CONCAVE, UNKNOWN = "proportional", "convex", "concave", "unknown"
 
 
