@@ -12,6 +12,7 @@ from reference import selection as reference
 import tailwise as tw
 from tailwise.certificates import prices
 from tailwise.datasets import zipf_candidates
+from tailwise.selection import ascent, proving
 
 MATRIX = reference.random_matrix(7, 30, 12, density=0.6)
 LOOSE = zipf_candidates(300, 200, 15)  # has a gap in the first rounds
@@ -197,24 +198,48 @@ def test_progress_is_shown_on_standard_error_only_when_asked_for(capsys):
 # Ctrl-C
 
 
-@pytest.mark.parametrize("n_rounds", [1, 3])
-def test_interrupt_returns_the_bound_so_far(monkeypatch, n_rounds):
-    selection = tw.select(LOOSE, "macro-f1", 3)
-    options = {"rounds": 10, "target_gap": 0.0}
-    whole = tw.certify(LOOSE, "macro-f1", 3, selection, **options)
-    original, calls = prices.bound_part, []
+def interrupt_proof(monkeypatch, n_rounds, of_rounds):
+    """Ctrl-C in the round after `n_rounds` whole ones, of the proof that may take `of_rounds`."""
+    prove, bound, calls = proving.prove, prices.bound_part, []
+
+    def proof(worth, columns, room, start, least, enough, rounds, *others, **options):
+        is_asked_for = rounds == of_rounds  # prices that only improve the selection are another matter
+        monkeypatch.setattr(prices, "bound_part", interrupted if is_asked_for else bound)
+        return prove(worth, columns, room, start, least, enough, rounds, *others, **options)
 
     def interrupted(*arguments):
         calls.append(arguments)
         if len(calls) > n_rounds:
             raise KeyboardInterrupt
-        return original(*arguments)
+        return bound(*arguments)
 
-    monkeypatch.setattr(prices, "bound_part", interrupted)
-    found = tw.certify(LOOSE, "macro-f1", 3, selection, workers=1, **options)
+    monkeypatch.setattr(proving, "prove", proof)
+
+
+@pytest.mark.parametrize("n_rounds", [1, 3])
+def test_interrupt_returns_the_bound_so_far(monkeypatch, n_rounds):
+    selection = tw.select(LOOSE, "macro-f1", 3)
+    options = {"rounds": 17, "target_gap": 0.0, "workers": 1}
+    whole = tw.certify(LOOSE, "macro-f1", 3, selection, **options)
+    interrupt_proof(monkeypatch, n_rounds, 17)
+    found = tw.certify(LOOSE, "macro-f1", 3, selection, **options)
     assert (found.interrupted, found.rounds) == (True, n_rounds)
     assert found.history == whole.history[:n_rounds]
     assert found.upper == found.history[-1] >= whole.upper
     assert found.value == whole.value
     assert "interrupted" in repr(found)
     assert found.to_dict()["interrupted"] is True
+
+
+def test_interrupt_before_there_is_a_bound(monkeypatch):
+    """While tailwise makes a selection of its own, or before the first round is over: there is nothing to return."""
+    interrupt_proof(monkeypatch, 0, 17)
+    with pytest.raises(KeyboardInterrupt):
+        tw.certify(LOOSE, "macro-f1", 3, rounds=17, target_gap=0.0)
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ascent, "run_pass", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tw.certify(LOOSE, "macro-f1", 3, rounds=17)

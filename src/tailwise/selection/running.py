@@ -50,8 +50,8 @@ FILLS = ("least-loss", "none")
 # Up to so many candidates "auto" takes the time for label passes: some seconds per million.
 MOST_GLOBAL_ENTRIES = 50_000_000
 # Up to so many "global" also looks for a better selection where the prices of a proof point: a fraction of a second.
-MOST_PRICED_ENTRIES = 100_000
-QUICK = Certification(rounds=30, target_gap=1e-4)
+MOST_PRICED_ENTRIES = 20_000
+QUICK = Certification(rounds=100, target_gap=1e-4)
 
 
 @dataclass(frozen=True)
