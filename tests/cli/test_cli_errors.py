@@ -82,7 +82,10 @@ OPTIONS = {
     "no such priors": (SELECT + " --priors missing.npz", r"file that exists\. Got missing\.npz"),
     "no priors to scale": (SELECT + " --condition-positives priors", r'condition_positives="priors" needs priors'),
     "top": (SELECT + " --top 0", r"top must be an integer of at least 1\. Got 0\."),
-    "method": (SELECT + " --method best", r"method must be one of auto, instance, ascent, greedy\. Got 'best'\."),
+    "method": (
+        SELECT + " --method best",
+        r"method must be one of auto, instance, ascent, global, greedy\. Got 'best'\.",
+    ),
     "instance": (SELECT + " --method instance", r"method='instance' needs a utility that is linear .*Got macro-f1"),
     "method without budget": (SELECT.replace("3", "none") + " --method ascent", r"method must be 'auto'.*Got 'ascent'"),
     "expectation": (SELECT + " --expectation sure", r"expectation must be one of auto, semi, exact\. Got 'sure'\."),

@@ -75,7 +75,7 @@ def test_top_candidates_only(run, folder, data):
 
 
 @pytest.mark.parametrize(
-    ("k", "budget", "method"), [("3", "at 3", "ascent"), ("none", "without budget", "without-budget")]
+    ("k", "budget", "method"), [("3", "at 3", "global"), ("none", "without budget", "without-budget")]
 )
 def test_the_summary_when_piped(run, folder, data, k, budget, method):
     done = run(folder, "select", "probabilities.npz", "-u", "macro-f1", "-k", k, "-o", "chosen.npz")
@@ -169,3 +169,9 @@ def test_whoever_reads_the_output_may_stop(folder):
     assert process.wait(timeout=60) == 141
     process.stderr.close()
     assert load_selection(folder / "chosen.npz").shape == (200, 60)
+
+
+def test_certify_says_how_close_to_the_optimum_it_is(run, folder):
+    done = run(folder, "select", "probabilities.npz", "-u", "macro-f1", "-k", 3, "-o", "chosen.npz", "--certify")
+    assert (done.code, done.err) == (0, "")
+    assert re.search(r"^expected macro-f1 0\.\d+, proven within [\d.]+ % of the optimum$", done.out, re.MULTILINE)

@@ -76,6 +76,7 @@ def _rehearse(problem: Problem, positions: NDArray, history: list[float], bar: t
 
 
 def batch_size(problem: Problem) -> int:
+    """How many instances move at the same time."""
     batch, n = problem.settings.batch, problem.candidates.n_instances
     return max(1, n // AUTO_BATCHES) if batch == "auto" else min(int(batch), n)
 
