@@ -36,7 +36,7 @@ def batches() -> Iterator[Batch]:
         matrix = load(DATA / ASKED_ON / PROBABILITIES)
         yield Batch(ASKED_ON, matrix, 5)
         # So few candidates that the global method looks at prices, too: the way it takes in global_optimum.
-        yield Batch(f"{ASKED_ON}, first 400 instances", matrix[:400], 5, is_asked=False)
+        yield Batch(f"{ASKED_ON}, first 150 instances", matrix[:150], 5, is_asked=False)
     yield Batch("zipf, 50,000 x 13,330, 100 candidates", zipf_matrix(50_000, 13_330, 100), 3)
 
 
