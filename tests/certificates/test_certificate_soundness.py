@@ -396,3 +396,9 @@ def test_choices_beside_a_given_selection():
     assert found == [[[0, 1], [0, 3], [1, 3]], [[], [0], [0, 1], [0, 1], [1]], [[0, 1]]]
     unfilled = optimum.choices_of({0}, 3, 2, "least-loss", [0])
     assert sorted(map(sorted, unfilled)) == [[0], [0, 1], [0, 2]]
+
+
+def test_a_certain_label_is_worth_one_by_exact_jaccard():
+    certificate = tw.certify(np.array([[1.0]]), "macro-jaccard", 1, expectation="exact")
+    assert certificate.value == pytest.approx(1.0, abs=1e-6)
+    assert certificate.upper >= 1.0 - 1e-12
