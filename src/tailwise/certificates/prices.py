@@ -85,7 +85,8 @@ class _Bound:
         lost = ROUNDING * (np.abs(paid).sum() + np.abs(self._bounds).sum())
         # Prices cancel between the two sums, so the share that nodes may lose is one of the worth of the best sets.
         worth = self._bounds.sum() + (counts.sum(axis=0) * prices).sum()
-        lost += NODES * abs(worth) if self.worth.has_nodes else 0.0
+        # Where prices tie with gains these sets may be empty, and the bound itself is the scale.
+        lost += NODES * max(abs(worth), abs(paid.sum() + self._bounds.sum())) if self.worth.has_nodes else 0.0
         return float(paid.sum() + self._bounds.sum() + lost), counts.sum(axis=0) - self.room
 
 

@@ -100,7 +100,8 @@ def certify(
         certification=Certification(rounds, target_gap, given),
     )
     certificate = run(task).certificate
-    assert certificate is not None
+    if certificate is None:  # Ctrl-C during the selection: there is no bound yet
+        raise KeyboardInterrupt
     return certificate
 
 
