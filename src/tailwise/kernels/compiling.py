@@ -23,9 +23,11 @@ _SOURCES = _hash_sources()
 # before type inference. A step is a call that does not count references to arrays, which its caller holds anyway: with
 # NamedTuples of arrays, counting took two thirds of a pass. So a step must not allocate.
 part = njit(inline="always", **_OPTIONS)
-step = njit(_nrt=False, **_OPTIONS)
+# Only kernels call steps, so they need no door for Python or C, which took a third of the compilation.
+_STEP_OPTIONS = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
+step = njit(**_STEP_OPTIONS)
 # A step whose sums may be taken in another order, so that they are taken several at a time.
-reordering_step = njit(_nrt=False, fastmath={"reassoc", "nsz"}, **_OPTIONS)
+reordering_step = njit(fastmath={"reassoc", "nsz"}, **_STEP_OPTIONS)
 
 
 def kernel(function):

@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.ascent import below, count_above
-from tailwise.kernels.best_set import VALUE, load_candidates, search_near_members, value_of_members
+from tailwise.kernels.best_set import search_near_members
 from tailwise.kernels.compiling import kernel, part, step
 from tailwise.kernels.objective import call_add_instance, call_gain_of, call_own_gain_of, call_refresh_line
 from tailwise.kernels.ranking import holds
+from tailwise.kernels.sets import VALUE, load_candidates, value_of_members
 
 # Candidates that are compared with the bar at a time.
 CHUNK = 32
@@ -197,7 +198,7 @@ def move_label(rows, objective, columns, chosen, budgets, prices, j, is_wanted, 
         return False
     refresh_lines(rows, objective, chosen, undo, count)
     for u in range(count):
-        price_row(rows, objective, chosen, budgets, undo.instances[u], prices)
+        price_row(rows, objective, chosen, budgets, np.int64(undo.instances[u]), prices)
     return True
 
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from tailwise.kernels.best_set import BOUND, SIZE, load_candidates, search_best_set
+from tailwise.kernels.best_set import search_best_set
 from tailwise.kernels.compiling import kernel, step
+from tailwise.kernels.sets import BOUND, SIZE, load_candidates
 
 
 @step
