@@ -40,7 +40,7 @@ class Prices:
     """The state of a proof: the best prices so far, their bound, and what the best sets were on the way."""
 
     best: NDArray  # (n,)
-    shares: NDArray  # (nnz,), by columns: how often a candidate was in the best set of its label
+    shares: NDArray  # uint16 (nnz,), by columns: how often a candidate was in the best set of its label
     upper: float = np.inf
     history: list[float] = field(default_factory=list)
     is_settled: bool = False  # whether every instance is wanted as often as it has room: the bound is the optimum
@@ -62,7 +62,7 @@ class Bound:
         largest = int(sizes.max(initial=0))
         self._benches = [make_workbench(largest) for _ in range(threads.workers)]
         self._sizes, self._bounds = np.zeros(m, dtype=np.int64), np.zeros(m)
-        self.shares = np.zeros(columns.values.size, dtype=np.float32)
+        self.shares = np.zeros(columns.values.size, dtype=np.uint16)
         shares = columns.indptr[-1] * np.arange(1, threads.workers) / threads.workers
         self._edges = [0, *np.searchsorted(columns.indptr, shares).tolist(), m]
 

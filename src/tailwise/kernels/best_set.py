@@ -35,7 +35,7 @@ from tailwise.kernels.sets import (
     sum_line_above,
     sum_members,
 )
-from tailwise.kernels.worth import BLOCK_RATIO, add_nodes, block_of, line_of, node_line
+from tailwise.kernels.worth import BLOCK_RATIO, add_nodes, block_of, curve_at, line_of, node_line
 
 # A range is done when its bound is within this share of the best value; more where curves make it costly.
 ENOUGH, ENOUGH_CURVED = 2e-4, 5e-4
@@ -43,6 +43,8 @@ ENOUGH, ENOUGH_CURVED = 2e-4, 5e-4
 TANGENT_STEPS = 20
 # Chords over less of t than this share of q + p are taken for the curve itself.
 FINE = 1e-3
+# And chords that are not above the curve by this share of what is left to prove: then it is tangents that are.
+CHORD_SHARE = 0.1
 
 
 @part
@@ -153,13 +155,31 @@ def push_range(bench, n_ranges, first, last, low, high):
 
 
 @step
-def split_range(worth, j, bench, r, middle):
+def is_worth_halving(worth, j, bench, r, bound):
+    """Whether chords over half of the range in t would bring the bound down.
+
+    Beside coverage they often would not: where tangents are what the bound is above the best set by.
+    """
+    first, _, low, high = bench.ranges[r]
+    if not worth.is_curved or high - low <= FINE * (first + worth.p[j]):
+        return False
+    if worth.coverage == 0.0:
+        return True
+    b = block_of(first)
+    at_ends = curve_at(worth, j, b, first, low) + curve_at(worth, j, b, first, high)
+    above = 0.5 * at_ends - curve_at(worth, j, b, first, 0.5 * (low + high))
+    return above > CHORD_SHARE * (bound - bench.found[VALUE])
+
+
+@step
+def split_range(worth, j, bench, r, middle, bound):
     """Halve range r, by size or by t, and put the halves in its place; returns the number of ranges."""
     first, last, low, high = bench.ranges[r]
-    if last > first and (last - first >= high - low or not worth.is_curved):
+    halves_t = is_worth_halving(worth, j, bench, r, bound)
+    if last > first and (last - first >= high - low or not halves_t):
         r = push_range(bench, r, middle + 1.0, last, low, high)
         return push_range(bench, r, first, middle, low, high)
-    if worth.is_curved and high - low > FINE * (first + worth.p[j]):
+    if halves_t:
         # At the t of the set that was found the next chords touch the curve, so that they tell its true value.
         t = bench.found[TOUCHED]
         cut = t if 0.95 * low + 0.05 * high < t < 0.05 * low + 0.95 * high else 0.5 * (low + high)
@@ -188,7 +208,7 @@ def search_ranges(worth, j, bench, size, n_ranges):
             bound = bound_by_tangents(worth, j, bench, size, r, int(middle))
         else:
             bound = bound_range(worth, j, bench, size, r, int(middle), 0.0, 0.0)
-        n_ranges = split_range(worth, j, bench, r, middle) if exceeds(worth, bench, bound) else r
+        n_ranges = split_range(worth, j, bench, r, middle, bound) if exceeds(worth, bench, bound) else r
         if n_ranges == r:
             bench.found[BOUND] = max(bench.found[BOUND], bound)
 

@@ -53,9 +53,9 @@ def certify(
         The selection to judge, of any tool. Its labels that are no candidates count as candidates of probability 0.
         Default: tailwise's own.
     rounds : int
-        Change the prices at most so often. A round costs about as much as twenty row passes.
+        Change the prices at most so often. One round gives a valid bound, more give a closer one.
     target_gap : float
-        Stop when the bound is within this share of the value of tailwise's own selection.
+        Stop when the bound is within this share of the value of tailwise's own selection, which is improved on the way.
     progress : bool
         Show progress bars on standard error.
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailwise.kernels.pricing import scatter_to_rows
+from tailwise.kernels.pricing import keep_most_shared
 from tailwise.selection.global_ascent import climb_globally
-from tailwise.selection.instance_wise import select_best
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["repair"]
 
-# How much the probability counts beside the share of best sets that hold a candidate.
+# How much the probability counts beside the share of best sets that hold a candidate: where sets disagree about an
+# instance, the more probable label is the better guess.
 TIE_BREAK = 1e-3
 
 
@@ -41,10 +41,7 @@ def repair(problem: Problem, outcome: Outcome, shares: NDArray) -> Outcome:
 
 def _most_shared(problem: Problem, shares: NDArray) -> NDArray:
     """For each instance the candidates that were most often in the best sets of their labels."""
-    rows = problem.candidates.rows
-    in_rows = np.empty(shares.size, dtype=rows.values.dtype)
-    scatter_to_rows(problem.expectation.columns, rows, shares, in_rows)
-    # Where sets disagree about an instance, the more probable label is the better guess.
-    in_rows += TIE_BREAK * rows.values
-    in_rows.flags.writeable = False
-    return select_best(problem, rows._replace(values=in_rows))
+    positions = problem.empty_positions()
+    gains = np.full(positions.shape, -np.inf)
+    keep_most_shared(problem.expectation.columns, shares, TIE_BREAK, problem.room, gains, positions)
+    return positions

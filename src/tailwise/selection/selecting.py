@@ -52,7 +52,7 @@ def select(
         Labels per instance; one budget per instance; or None for no budget (each label takes what is best for it).
     method : {"auto", "instance", "ascent", "global", "greedy"}
         "ascent" lets one instance move at a time (row passes, the paper's method); "global" goes on from there with
-        label passes, in which a label moves with all its instances, and takes some five times as long. "auto" takes the
+        label passes, in which a label moves with all its instances, and takes 3 to 10 times as long. "auto" takes the
         closed form ("instance") where the utility is linear in the predictions; else "global", or "ascent" for more
         than 50 million candidates and for formulas that run as plain Python or are expected exactly.
     expectation : {"auto", "semi", "exact"}
@@ -92,7 +92,8 @@ def select(
 
     Notes
     -----
-    A pass costs O(nnz) time; memory is that of the candidates plus O(n k + m). The utility never falls from pass to
+    A pass costs O(nnz) time; memory is that of the candidates plus O(n k + m), label passes hold the candidates once
+    more, by label. The utility never falls from pass to
     pass. Ctrl-C during an ascent returns the best selection so far, with ``interrupted`` set. Only candidates are
     considered before empty slots are filled. Paper: sections 4.2-4.4.
 
