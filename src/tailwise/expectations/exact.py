@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import poisson
+from scipy.special import gammaln, xlogy
 
 from tailwise.expectations.semi_empirical import NO_LABELS, NO_QUADRATURE, SemiEmpirical
 from tailwise.expectations.worth import list_blocks
@@ -121,7 +121,10 @@ class Exact(SemiEmpirical):
         slots = np.where(is_short, np.cumsum(is_short) - 1, -1).astype(np.int32)
         probabilities = np.zeros((int(is_short.sum()), 2, LAW_WIDTH))
         probabilities[:, 0, 0] = 1.0
-        probabilities[:, 1] = poisson.pmf(np.arange(LAW_WIDTH), self._extra[is_short, None])
+        counts, mean = np.arange(LAW_WIDTH), self._extra[is_short, None]
+        probabilities[:, 1] = np.exp(
+            xlogy(counts, mean) - mean - gammaln(counts + 1)
+        )  # Poisson; scipy.stats loads slowly
         laws = Laws(slots, probabilities)
         is_chosen = np.zeros(rows.labels.size, dtype=np.bool_)
         is_chosen[(rows.indptr[:-1, None] + positions)[positions >= 0]] = True

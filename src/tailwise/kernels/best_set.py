@@ -267,16 +267,35 @@ def look_near(worth, j, bench, size, q):
 
 
 @step
-def search_near_members(worth, j, bench, n_candidates):
-    """Look for a better set than the marked one, of about its size; a search for moves, that proves nothing.
+def is_settled(worth, j, bench, size):
+    """Whether it is plain that no set is better than the best so far, of at most one instance.
 
-    Writes: as search_best_set, but for the bound; without a better set, bench.found[VALUE] is that of the members.
+    What falls as sets grow gives no set more than the sum of what single instances exceed their prices by.
+    """
+    if not worth.falls or worth.coverage > 0.0 or bench.found[SIZE] > 1.0:
+        return False
+    _, slope, offset = line_of(worth, j, 1, 1, 1, 0.0, 0.0)
+    if worth.has_nodes:
+        node_slope, node_offset = node_line(worth, j, 0, 1.0)
+        slope += node_slope
+        offset += node_offset
+    return sum_line_above(bench.values, bench.prices, size, slope, offset) <= max(0.0, bench.found[VALUE])
+
+
+@step
+def search_near_members(worth, j, bench, n_candidates):
+    """Look for a better set than the marked one, of about its size: for moves, it proves nothing; returns its value.
+
+    Writes: as search_best_set, but for the bound.
     """
     start_from_members(worth, j, bench, n_candidates)
+    present = bench.found[VALUE]
+    if is_settled(worth, j, bench, n_candidates):
+        return present
     size = keep_promising(worth, j, bench, n_candidates)
     if worth.falls:
         search_from_best(worth, j, bench, size, int(bench.found[SIZE]))
-        return
+        return present
     guess = min(max(1, int(bench.found[SIZE])), size)
     look_near(worth, j, bench, size, guess)
     for direction in (-1, 1):
@@ -288,6 +307,7 @@ def search_near_members(worth, j, bench, n_candidates):
     if bench.found[VALUE] < 0.0:
         bench.found[VALUE] = 0.0
         bench.is_best[:size] = False
+    return present
 
 
 @step

@@ -1,6 +1,7 @@
 """How kernels are compiled: cached on disk, without the interpreter lock, division by zero as in numpy."""
 
 import hashlib
+import pickle
 from pathlib import Path
 
 from numba import njit
@@ -36,5 +37,18 @@ def kernel(function):
     Numba itself looks only at the file of the kernel, and would run old code after a change of the parts it calls.
     """
     dispatcher = njit(cache=True, **_OPTIONS)(function)
-    dispatcher._cache._cache_file._source_stamp = _SOURCES
+    file = dispatcher._cache._cache_file
+    file._source_stamp, file._load_index = _SOURCES, _forgiving(file._load_index)
     return dispatcher
+
+
+def _forgiving(load_index):
+    """What another version left on disk may name classes that are no more: then nothing is there."""
+
+    def load():
+        try:
+            return load_index()
+        except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):
+            return {}
+
+    return load

@@ -15,7 +15,7 @@ from tailwise.kernels.best_set import search_near_members
 from tailwise.kernels.compiling import kernel, part, step
 from tailwise.kernels.objective import call_add_instance, call_gain_of, call_own_gain_of, call_refresh_line
 from tailwise.kernels.ranking import holds
-from tailwise.kernels.sets import VALUE, load_candidates, value_of_members
+from tailwise.kernels.sets import VALUE, load_candidates
 
 # Candidates that are compared with the bar at a time.
 CHUNK = 32
@@ -115,8 +115,7 @@ def load_column(worth, columns, chosen, budgets, prices, j, bench):
 def propose_label(worth, columns, chosen, budgets, prices, j, bench, is_wanted):
     """Whether label j has a better set at the present prices; if so, it is marked in is_wanted."""
     size = load_column(worth, columns, chosen, budgets, prices, j, bench)
-    present = value_of_members(worth, j, bench, size)
-    search_near_members(worth, j, bench, size)
+    present = search_near_members(worth, j, bench, size)
     if not bench.found[VALUE] > present + LEAST_GAIN * abs(present):
         return False
     for x in range(size):
