@@ -20,7 +20,7 @@ __all__ = ["climb_globally", "select_globally"]
 # A pass over the labels with few candidates is worth repeating if it gained this share of the utility.
 MUCH_SHARE = 1e-4
 # A pass over all labels that gains a smaller share is the last one.
-LEAST_SHARE = 1e-5
+LEAST_SHARE = 3e-5
 
 
 def select_globally(problem: Problem) -> Outcome:

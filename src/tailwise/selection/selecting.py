@@ -63,7 +63,7 @@ def select(
     init : {"top", "random", "greedy"} or selection
         Where the ascent starts.
     tolerance : float
-        The ascent stops when a pass gains less; label passes also when one gains less than 1e-5 of the utility.
+        The ascent stops when a pass gains less; label passes also when one gains less than 3e-5 of the utility.
     max_passes : int
         The ascent stops after so many passes.
     batch : int or "auto"
