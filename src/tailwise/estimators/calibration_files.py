@@ -32,7 +32,7 @@ def save_curves(
     first, second = zip(*(curve.arrays for curve in curves), strict=True)
     parameters = {**parameters, "bins": np.asarray(parameters["bins"], dtype=float).tolist()}
     header = {"kind": KIND, "version": VERSION, "n_labels": n_labels, "parameters": parameters}
-    arrays = {
+    arrays: dict[str, Any] = {
         "header": np.array(json.dumps(header, sort_keys=True)),
         "sizes": np.array([part.size for part in first]),
         "first": np.concatenate(first),
@@ -47,7 +47,8 @@ def save_curves(
 def load_curves(path: str | os.PathLike[str]) -> Parts:
     """Read what :func:`save_curves` wrote, and refuse anything else."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # Opened here, since numpy would leave a damaged file open.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             header = _check_header(json.loads(str(archive["header"])), path)
             arrays = {name: archive[name] for name in archive.files if name != "header"}
         return _check_parts(header, arrays)
@@ -85,7 +86,7 @@ def _check_parts(header: dict[str, Any], arrays: dict[str, NDArray]) -> Parts:
         curves = tuple(Logistic(float(slope[0]), float(offset[0])) for slope, offset in pairs)
     is_whole = arrays["sizes"].sum() == arrays["first"].size == arrays["second"].size
     if label_bins is not None:
-        is_whole &= label_bins.shape == (n_labels,) and 0 <= label_bins.min() and label_bins.max() < len(curves)
+        is_whole &= label_bins.shape == (n_labels,) and label_bins.min() >= 0 and label_bins.max() < len(curves)
     if not is_whole:
         msg = "its arrays do not fit together"
         raise ValueError(msg)

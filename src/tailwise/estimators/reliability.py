@@ -153,12 +153,12 @@ def reliability(
     >>> truth = rng.random((5000, 4)) < probabilities**2  # a model that promises too much
     >>> reliability(probabilities, truth, k=2, bins=3)
     Reliability of the 2 most probable candidates of each instance, 10,000 in all
-      expected calibration error 0.1666, largest 0.2279
-      promised 0.7000, true 0.5334
+      expected calibration error 0.1638, largest 0.2321
+      promised 0.7037, true 0.5399
             probability  candidates  promised    true
-        0.0484 - 0.6280       3,333    0.4850  0.2571
-        0.6280 - 0.8239       3,333    0.7306  0.5356
-        0.8240 - 1.0000       3,334    0.8844  0.8074
+        0.0188 - 0.6292       3,333    0.4631  0.2310
+        0.6292 - 0.8269       3,333    0.7334  0.5419
+        0.8269 - 1.0000       3,334    0.9145  0.8467
     """
     check_choice("strategy", strategy, STRATEGIES)
     if not is_integer(bins) or bins < 1:

@@ -35,10 +35,10 @@ def from_lightxml(
     """What LightXML writes with ``--eval_model``, as a CSR of probabilities.
 
     Assumed is what the repository kongds/LightXML (``src/main.py``, ``src/model.py``, ``src/dataset.py``) does. For
-    Amazon-670K and Wiki-500K it writes ``results/NAME-labels.npy`` and ``results/NAME-scores.npy``, both (n, 100): scores
-    are products of two sigmoids, ``kind="probabilities"``; a label may stand in a row twice, with the same score. For
-    its other data sets it writes ``results/NAME-scores.npy`` alone, (n, m): ``kind="logits"``. Files do not tell which,
-    so you must. Labels are numbered in the order of their names *as text* (1, 10, 100, 2, ...) among those that occur.
+    Amazon-670K and Wiki-500K it writes ``results/NAME-labels.npy`` and ``results/NAME-scores.npy``, both (n, 100); the
+    scores are products of two sigmoids, ``kind="probabilities"``, and a label may stand in a row twice, with the same
+    score. For its other data sets it writes ``results/NAME-scores.npy`` alone, (n, m): ``kind="logits"``. The files do
+    not tell which, so you must. It numbers the labels that occur by their names *as text*: 1, 10, 100, 2, ...
 
     Parameters
     ----------

@@ -51,12 +51,17 @@ def from_logits(
     >>> from_logits([[2.0, 0.0]], [[2, 0]], n_labels=3).toarray().round(2)
     array([[0.5 , 0.  , 0.88]])
     """
-    if labels is None and hasattr(logits, "values") and hasattr(logits, "indices") and isinstance(logits, tuple):
+    if labels is None and _is_topk(logits):
         logits, labels = logits.values, logits.indices
     scores = read_scores(logits, "logits")
     if labels is None:
         return from_dense(scores, sigmoid, top)
     return from_shortlist(sigmoid(scores), as_array(labels, "labels"), n_labels, top)
+
+
+def _is_topk(logits: Any) -> bool:
+    """Whether this is what ``torch.topk`` returns, a tuple with names; sparse tensors have methods of the same names."""
+    return isinstance(logits, tuple) and hasattr(logits, "values") and hasattr(logits, "indices")
 
 
 def read_scores(scores: Any, name: str) -> NDArray:

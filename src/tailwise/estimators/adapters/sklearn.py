@@ -24,9 +24,9 @@ def from_sklearn(model: Any, X: Any, *, top: int | None = None, **options: Any) 
     Every form that scikit-learn's classifiers know is read (scikit-learn 1.4 to 1.9): an array (n, m) of the
     probabilities of each label (``OneVsRestClassifier``, ``ClassifierChain``, ``MLPClassifier``); a list of m arrays
     (n, classes) with the list ``classes_`` beside it (``MultiOutputClassifier``, forests, trees, nearest neighbours),
-    of which the column of class 1 is taken - a label that was never 1 in training has no such column and probability 0,
-    one that was always 1 has probability 1; a sparse matrix (:class:`LabelTree`); a pipeline or a grid search around any
-    of these.
+    of which the column of class 1 is taken (a label that was never 1 in training has no such column and probability 0,
+    one that was always 1 has probability 1); a sparse matrix (:class:`LabelTree`); a pipeline or a grid search around
+    any of these.
 
     Parameters
     ----------
