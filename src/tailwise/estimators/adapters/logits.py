@@ -60,7 +60,7 @@ def from_logits(
 
 
 def _is_topk(logits: Any) -> bool:
-    """Whether this is what ``torch.topk`` returns, a tuple with names; sparse tensors have methods of the same names."""
+    """Whether this is what ``torch.topk`` returns: a tuple with names (sparse tensors have methods of these names)."""
     return isinstance(logits, tuple) and hasattr(logits, "values") and hasattr(logits, "indices")
 
 
