@@ -13,10 +13,12 @@ from sklearn.linear_model import LogisticRegression
 import tailwise as tw
 from tailwise.candidates import Candidates
 from tailwise.datasets import save
+from tailwise.estimators.calibration_context import describe_context
 from tailwise.estimators.calibrator import Calibrator
 from tailwise.estimators.reliability import reliability
 
-METHODS = ("isotonic", "platt", "temperature")
+METHODS = ("isotonic", "platt", "temperature", "context")
+CURVES = METHODS[:3]  # of the probability alone
 
 
 def draw(n, m, distort, seed=0):
@@ -115,7 +117,7 @@ def test_one_step_is_all_that_is_left_of_a_model_that_ranks_backwards():
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.sampled_from(METHODS),
+    st.sampled_from(CURVES),
     arrays.arrays(np.float32, (6, 5), elements=st.floats(0, 1, width=32)),
     arrays.arrays(bool, (6, 5)),
 )
@@ -130,7 +132,7 @@ def test_the_order_never_reverses_and_values_are_probabilities(method, probabili
         Candidates.of(calibrated)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CURVES)
 def test_the_order_within_a_frequency_bin_never_reverses(method):
     probabilities, truth = draw(500, 8, bend(2.0, 0.7))
     priors = tw.LabelPriors([1, 1, 1, 1, 50, 50, 200, 200], 1000)
@@ -139,6 +141,63 @@ def test_the_order_within_a_frequency_bin_never_reverses(method):
     for own in ([0, 1, 2, 3], [4, 5], [6, 7]):
         order = np.argsort(probabilities[:, own].ravel())
         assert (np.diff(calibrated[:, own].ravel()[order]) >= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_in_context_the_order_of_equally_frequent_labels_of_an_instance_never_reverses(seed):
+    rng = np.random.default_rng(seed)
+    probabilities, truth = rng.random((40, 6)), rng.random((40, 6)) < 0.2  # truth that has nothing to do with them
+    priors = tw.LabelPriors([3, 3, 3, 50, 50, 50], 100)
+    calibrated = Calibrator("context").fit(probabilities, truth, priors=priors).transform(probabilities).toarray()
+    for own in ([0, 1, 2], [3, 4, 5]):
+        ordered = np.take_along_axis(calibrated[:, own], np.argsort(probabilities[:, own], axis=1), axis=1)
+        assert (np.diff(ordered, axis=1) >= 0).all()
+
+
+# Context
+
+
+def draw_in_context(seed, n=4000, m=8):
+    """A model that does not know how frequent labels are, nor which instances have few true ones."""
+    rng = np.random.default_rng(seed)
+    counts = np.array([1, 1, 1, 1, 300, 300, 300, 300])
+    said = rng.beta(0.4, 2, size=(n, m))
+    logits = logit(said) + 0.5 * np.log1p(counts) - 2 + 0.8 * np.log(said.sum(axis=1, keepdims=True))
+    return said, (rng.random((n, m)) < 1 / (1 + np.exp(-logits))).astype(np.int8), tw.LabelPriors(counts, 1000)
+
+
+def test_context_finds_what_it_was_drawn_with():
+    said, truth, priors = draw_in_context(0, n=20_000)
+    (curve,) = Calibrator("context").fit(said, truth, priors=priors).curves_
+    np.testing.assert_allclose(curve.weights, [-2, 1, 0, 0.8, 0.5], atol=0.12)
+
+
+def test_context_predicts_better_than_a_curve():
+    said, truth, priors = draw_in_context(0)
+    others, their_truth, _ = draw_in_context(1)
+
+    def squared_error(method):
+        calibrated = Calibrator(method).fit(said, truth, priors=priors).transform(others).toarray()
+        return np.mean((calibrated - their_truth) ** 2)
+
+    assert squared_error("context") < 0.95 * squared_error("isotonic")
+
+
+def test_context_without_priors_makes_do_with_the_rest():
+    said, truth, _ = draw_in_context(0)
+    calibrator = Calibrator("context").fit(said, truth)
+    assert calibrator.label_counts_ is None
+    assert calibrator.curves_[0].weights[-1] == 0
+    assert calibrator.curves_[0].weights[3] == pytest.approx(0.8, abs=0.4)
+
+
+def test_ranks_count_from_the_most_probable_and_ties_go_to_the_smaller_label():
+    rows = Candidates.of(np.array([[0.2, 0.5, 0.2], [0.0, 0.1, 0.4]])).rows
+    context = describe_context(rows, np.array([0, 1, 2]))
+    np.testing.assert_allclose(context[:, 0], np.log1p([1, 0, 2, 1, 0]))
+    np.testing.assert_allclose(context[:, 1], np.log([0.9, 0.9, 0.9, 0.5, 0.5]))
+    np.testing.assert_allclose(context[:, 2], np.log1p([0, 1, 2, 1, 2]))
+    assert (describe_context(rows, None)[:, 2] == 0).all()
 
 
 # Frequency bins

@@ -15,7 +15,7 @@ PROBABILITIES = RNG.random((40, 6))
 TRUTH = (RNG.random((40, 6)) < PROBABILITIES**2).astype(np.int8)
 
 REFUSED = {
-    "method": ({"method": "beta"}, {}, r"method must be one of isotonic, platt, temperature\. Got 'beta'\."),
+    "method": ({"method": "beta"}, {}, r"method must be one of isotonic, platt, temperature, context\. Got 'beta'\."),
     "by": ({"by": "label"}, {}, r"by must be one of all, frequency\. Got 'label'\."),
     "bins": ({"bins": (5, 2)}, {}, r"bins must be one or more ascending training counts\. Got \(5, 2\)\."),
     "no priors": ({"by": "frequency"}, {}, r'by="frequency" needs label priors\. Got priors=None\. Use fit\('),
@@ -59,7 +59,7 @@ def test_nothing_before_it_is_fitted(call):
         call(Calibrator())
 
 
-@pytest.mark.parametrize("method", ["isotonic", "platt", "temperature"])
+@pytest.mark.parametrize("method", ["isotonic", "platt", "temperature", "context"])
 def test_all_true_and_one_candidate_are_no_trouble(method):
     everything = Calibrator(method).fit(PROBABILITIES, np.ones((40, 6))).transform(PROBABILITIES)
     assert everything.data.min() >= PROBABILITIES.min()
@@ -70,7 +70,7 @@ def test_all_true_and_one_candidate_are_no_trouble(method):
 # Files
 
 
-@pytest.mark.parametrize("method", ["isotonic", "platt", "temperature"])
+@pytest.mark.parametrize("method", ["isotonic", "platt", "temperature", "context"])
 @pytest.mark.parametrize("by", ["all", "frequency"])
 def test_a_file_gives_the_same_calibrator_back(tmp_path, method, by):
     path = tmp_path / "calibrator.npz"
@@ -117,8 +117,10 @@ DAMAGE = {
     "text": lambda path: path.write_text("method,isotonic\n"),
     "foreign": lambda path: np.savez(path, numbers=np.arange(3)),
     "objects": lambda path: np.savez(path, header=np.array([{}], dtype=object), allow_pickle=True),
-    "sizes": lambda path: rewrite(path, sizes=np.array([1, 1])),
-    "label bins": lambda path: rewrite(path, label_bins=np.full(6, 7)),
+    "missing curve": lambda path: rewrite(path, header={"n_curves": 3}),
+    "other method": lambda path: rewrite(path, header={"parameters": {"method": "platt", "bins": [1]}}),
+    "too few labels": lambda path: rewrite(path, label_bins_=np.zeros(5, dtype=int)),
+    "label bins": lambda path: rewrite(path, label_bins_=np.full(6, 7)),
 }
 
 

@@ -1,9 +1,9 @@
-"""The curves from a model's probabilities to calibrated ones: isotonic, Platt, temperature. All of them rise."""
+"""The curves from a model's probabilities to calibrated ones. All of them rise with the probability."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import isotonic_regression, minimize
@@ -12,20 +12,11 @@ from scipy.special import expit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["FITTERS", "CalibrationCurve", "Logistic", "PiecewiseLinear"]
+__all__ = ["CURVES", "FITTERS", "CalibrationCurve", "InContext", "Logistic", "PiecewiseLinear"]
 
 # Logits are cut off where the probabilities of models are rounded to 0 or 1 (single precision is finer near 0).
 LOWEST, HIGHEST = 1e-12, 1 - 6e-8
-SLOPES, OFFSETS = (1e-3, 1e3), (-50.0, 50.0)
-
-
-class CalibrationCurve(Protocol):
-    """A rising function from [0, 1] to [0, 1], kept as two arrays of numbers."""
-
-    @property
-    def arrays(self) -> tuple[NDArray, NDArray]: ...
-
-    def __call__(self, probabilities: NDArray) -> NDArray: ...
+SLOPES, OFFSETS, NOT_ABOVE_ZERO, FREE = (1e-3, 1e3), (-50.0, 50.0), (-50.0, 0.0), (-50.0, 50.0)
 
 
 class PiecewiseLinear(NamedTuple):
@@ -34,11 +25,7 @@ class PiecewiseLinear(NamedTuple):
     knots: NDArray
     values: NDArray
 
-    @property
-    def arrays(self) -> tuple[NDArray, NDArray]:
-        return self.knots, self.values
-
-    def __call__(self, probabilities: NDArray) -> NDArray:
+    def __call__(self, probabilities: NDArray, context: NDArray | None = None) -> NDArray:
         return np.interp(probabilities, self.knots, self.values)
 
 
@@ -48,15 +35,26 @@ class Logistic(NamedTuple):
     slope: float
     offset: float
 
-    @property
-    def arrays(self) -> tuple[NDArray, NDArray]:
-        return np.array([self.slope]), np.array([self.offset])
-
-    def __call__(self, probabilities: NDArray) -> NDArray:
-        return expit(self.slope * _logit(probabilities) + self.offset)
+    def __call__(self, probabilities: NDArray, context: NDArray | None = None) -> NDArray:
+        return expit(_columns(probabilities) @ (self.offset, self.slope))
 
 
-def fit_isotonic(probabilities: NDArray, is_true: NDArray) -> PiecewiseLinear:
+class InContext(NamedTuple):
+    """A piecewise linear curve of the logistic function of a weighted sum of one, the logit, and the context."""
+
+    weights: NDArray
+    knots: NDArray
+    values: NDArray
+
+    def __call__(self, probabilities: NDArray, context: NDArray | None = None) -> NDArray:
+        scores = expit(_columns(probabilities, context) @ self.weights)
+        return np.interp(scores, self.knots, self.values)
+
+
+CalibrationCurve = PiecewiseLinear | Logistic | InContext
+
+
+def fit_isotonic(probabilities: NDArray, is_true: NDArray, context: NDArray | None = None) -> PiecewiseLinear:
     r"""The rising step function with the least squared error, made continuous.
 
     Each step is represented by one knot: the mean probability of its candidates, and the share of them that is true.
@@ -88,39 +86,58 @@ def _without_certainty(values: NDArray, n: NDArray) -> NDArray:
     return values
 
 
-def fit_platt(probabilities: NDArray, is_true: NDArray) -> Logistic:
+def fit_platt(probabilities: NDArray, is_true: NDArray, context: NDArray | None = None) -> Logistic:
     """Slope and offset of the largest likelihood; with Platt's targets, which never say "never" or "always"."""
-    return _fit_logistic(probabilities, is_true, OFFSETS)
+    offset, slope = _fit_logistic(_columns(probabilities), is_true, (OFFSETS, SLOPES))
+    return Logistic(float(slope), float(offset))
 
 
-def fit_temperature(probabilities: NDArray, is_true: NDArray) -> Logistic:
+def fit_temperature(probabilities: NDArray, is_true: NDArray, context: NDArray | None = None) -> Logistic:
     """The slope, one over the temperature, of the largest likelihood; a probability of one half stays."""
-    return _fit_logistic(probabilities, is_true, (0.0, 0.0))
+    _, slope = _fit_logistic(_columns(probabilities), is_true, ((0.0, 0.0), SLOPES))
+    return Logistic(float(slope), 0.0)
 
 
-def _fit_logistic(probabilities: NDArray, is_true: NDArray, offsets: tuple[float, float]) -> Logistic:
-    logits = _logit(probabilities)
+def fit_in_context(probabilities: NDArray, is_true: NDArray, context: NDArray | None = None) -> InContext:
+    """Weights of the largest likelihood, then an isotonic curve; a better rank never counts against a candidate."""
+    columns = _columns(probabilities, context)
+    weights = _fit_logistic(columns, is_true, (OFFSETS, SLOPES, NOT_ABOVE_ZERO, FREE, FREE))
+    curve = fit_isotonic(expit(columns @ weights), is_true)
+    return InContext(weights, curve.knots, curve.values)
+
+
+def _fit_logistic(columns: NDArray, is_true: NDArray, bounds: tuple[tuple[float, float], ...]) -> NDArray:
+    """Weights of the columns with the largest likelihood of Platt's targets; the search starts from a slope of one."""
     n_true = float(is_true.sum())
     n_false = is_true.size - n_true
     targets = np.where(is_true > 0, (n_true + 1) / (n_true + 2), 1 / (n_false + 2))
 
-    def loss(parameters: NDArray) -> tuple[float, NDArray]:
-        z = parameters[0] * logits + parameters[1]
-        errors = expit(z) - targets
-        return float(np.mean(np.logaddexp(0, z) - targets * z)), np.array([np.mean(errors * logits), np.mean(errors)])
+    def loss(weights: NDArray) -> tuple[float, NDArray]:
+        z = columns @ weights
+        return float(np.mean(np.logaddexp(0, z) - targets * z)), (expit(z) - targets) @ columns / targets.size
 
-    options = {"ftol": 1e-14, "gtol": 1e-9, "maxiter": 200}
-    found = minimize(loss, (1.0, 0.0), jac=True, method="L-BFGS-B", bounds=(SLOPES, offsets), options=options)
-    return Logistic(float(found.x[0]), float(found.x[1]))
+    start = np.zeros(len(bounds))
+    start[1] = 1.0
+    options = {"ftol": 1e-14, "gtol": 1e-9, "maxiter": 500}
+    return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
 
 
-def _logit(probabilities: NDArray) -> NDArray:
+def _columns(probabilities: NDArray, context: NDArray | None = None) -> NDArray:
+    """One, the logit, and the context: (nnz, 2) or more."""
     p = np.clip(np.asarray(probabilities, dtype=np.float64), LOWEST, HIGHEST)
-    return np.log(p) - np.log1p(-p)
+    parts = [np.ones(p.size), np.log(p) - np.log1p(-p)]
+    return np.column_stack(parts if context is None else [*parts, context])
 
 
-FITTERS: dict[str, Callable[[NDArray, NDArray], CalibrationCurve]] = {
+FITTERS: dict[str, Callable[[NDArray, NDArray, NDArray | None], CalibrationCurve]] = {
     "isotonic": fit_isotonic,
     "platt": fit_platt,
     "temperature": fit_temperature,
+    "context": fit_in_context,
+}
+CURVES: dict[str, Any] = {
+    "isotonic": PiecewiseLinear,
+    "platt": Logistic,
+    "temperature": Logistic,
+    "context": InContext,
 }

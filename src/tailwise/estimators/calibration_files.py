@@ -10,48 +10,43 @@ import numpy as np
 
 from tailwise.datasets.writing import written_beside
 from tailwise.errors import FileError
-from tailwise.estimators.calibration_curves import CalibrationCurve, Logistic, PiecewiseLinear
+from tailwise.estimators.calibration_curves import CURVES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["load_curves", "save_curves"]
+__all__ = ["FITTED", "load_fitted", "save_fitted"]
 
 KIND, VERSION = "tailwise calibrator", 1
-Parts = tuple[dict[str, Any], int, tuple[CalibrationCurve, ...], "NDArray | None"]
+FITTED = ("n_labels_", "curves_", "label_bins_", "label_counts_")
+BY_LABEL = ("label_bins_", "label_counts_")
 
 
-def save_curves(
-    path: str | os.PathLike[str],
-    parameters: dict[str, Any],
-    n_labels: int,
-    curves: tuple[CalibrationCurve, ...],
-    label_bins: NDArray | None,
-) -> None:
-    """Write parameters and curves; equal calibrators give equal bytes."""
-    first, second = zip(*(curve.arrays for curve in curves), strict=True)
-    parameters = {**parameters, "bins": np.asarray(parameters["bins"], dtype=float).tolist()}
-    header = {"kind": KIND, "version": VERSION, "n_labels": n_labels, "parameters": parameters}
-    arrays: dict[str, Any] = {
-        "header": np.array(json.dumps(header, sort_keys=True)),
-        "sizes": np.array([part.size for part in first]),
-        "first": np.concatenate(first),
-        "second": np.concatenate(second),
+def save_fitted(path: str | os.PathLike[str], parameters: dict[str, Any], fitted: dict[str, Any]) -> None:
+    """Write parameters and fitted attributes; equal calibrators give equal bytes."""
+    curves = fitted["curves_"]
+    header = {
+        "kind": KIND,
+        "version": VERSION,
+        "n_labels": fitted["n_labels_"],
+        "n_curves": len(curves),
+        "parameters": {**parameters, "bins": np.asarray(parameters["bins"], dtype=float).tolist()},
     }
-    if label_bins is not None:
-        arrays["label_bins"] = label_bins
+    arrays: dict[str, Any] = {"header": np.array(json.dumps(header, sort_keys=True))}
+    arrays |= {name: fitted[name] for name in BY_LABEL if fitted[name] is not None}
+    arrays |= {f"{part} {b}": value for b, curve in enumerate(curves) for part, value in curve._asdict().items()}
     with written_beside(path) as file:
         np.savez(file, **arrays)
 
 
-def load_curves(path: str | os.PathLike[str]) -> Parts:
-    """Read what :func:`save_curves` wrote, and refuse anything else."""
+def load_fitted(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read what :func:`save_fitted` wrote, and refuse anything else."""
     try:
         # Opened here, since numpy would leave a damaged file open.
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             header = _check_header(json.loads(str(archive["header"])), path)
             arrays = {name: archive[name] for name in archive.files if name != "header"}
-        return _check_parts(header, arrays)
+        return _take_apart(header, arrays)
     except FileError:
         raise
     except FileNotFoundError as error:
@@ -75,19 +70,19 @@ def _check_header(header: dict[str, Any], path: str | os.PathLike[str]) -> dict[
     return header
 
 
-def _check_parts(header: dict[str, Any], arrays: dict[str, NDArray]) -> Parts:
-    parameters, n_labels = header["parameters"], header["n_labels"]
-    label_bins = arrays.get("label_bins")
-    edges = np.cumsum(arrays["sizes"])[:-1]
-    pairs = zip(np.split(arrays["first"], edges), np.split(arrays["second"], edges), strict=True)
-    if parameters["method"] == "isotonic":
-        curves: tuple[CalibrationCurve, ...] = tuple(PiecewiseLinear(*pair) for pair in pairs)
-    else:
-        curves = tuple(Logistic(float(slope[0]), float(offset[0])) for slope, offset in pairs)
-    is_whole = arrays["sizes"].sum() == arrays["first"].size == arrays["second"].size
-    if label_bins is not None:
-        is_whole &= label_bins.shape == (n_labels,) and label_bins.min() >= 0 and label_bins.max() < len(curves)
-    if not is_whole:
+def _take_apart(header: dict[str, Any], arrays: dict[str, NDArray]) -> tuple[dict[str, Any], dict[str, Any]]:
+    parameters, n_labels, n_curves = header["parameters"], header["n_labels"], header["n_curves"]
+    curve = CURVES[parameters["method"]]
+    curves = tuple(curve(*(_as_stored(arrays[f"{part} {b}"]) for part in curve._fields)) for b in range(n_curves))
+    by_label = {name: arrays.get(name) for name in BY_LABEL}
+    bins = by_label["label_bins_"]
+    is_whole = all(each is None or each.shape == (n_labels,) for each in by_label.values())
+    if not is_whole or (bins is not None and not (bins.min() >= 0 and bins.max() < n_curves)):
         msg = "its arrays do not fit together"
         raise ValueError(msg)
-    return {**parameters, "bins": tuple(parameters["bins"])}, n_labels, curves, label_bins
+    fitted = {"n_labels_": n_labels, "curves_": curves, **by_label}
+    return {**parameters, "bins": tuple(parameters["bins"])}, fitted
+
+
+def _as_stored(array: NDArray) -> Any:
+    return array.item() if array.ndim == 0 else array
