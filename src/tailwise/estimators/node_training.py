@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,7 +18,7 @@ from tailwise.kernels.node_weights import Weights, pack_children
 from tailwise.kernels.tree_search import EXPONENTIAL, LOGISTIC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
@@ -32,6 +34,7 @@ class TrainingOptions:
 
     loss: str = "logistic"
     cost: float = 1.0
+    positive_weight: float = 1.0
     threshold: float = 0.1
     tolerance: float = 0.1
     max_epochs: int = 20
@@ -42,8 +45,8 @@ class TrainingOptions:
         return LOGISTIC if self.loss == "logistic" else EXPONENTIAL
 
     def settings(self) -> Settings:
-        is_logistic = self.loss == "logistic"
-        return Settings(is_logistic, np.float32(self.cost), np.float32(self.tolerance), self.max_epochs)
+        costs = np.float32(self.cost), np.float32(self.cost * self.positive_weight)
+        return Settings(self.loss == "logistic", *costs, np.float32(self.tolerance), self.max_epochs)
 
 
 @dataclass(frozen=True)
@@ -78,51 +81,104 @@ def find_reached(tree: Tree, rows: NDArray, labels: NDArray, n_instances: int) -
 
 
 def train_nodes(
-    matrix: Matrix, n_features: int, tree: Tree, reached: Reached, options: TrainingOptions, threads: Threads,
-    done: Callable[[], object] = lambda: None,
+    matrix: Matrix,
+    n_features: int,
+    tree: Tree,
+    reached: Reached,
+    options: TrainingOptions,
+    threads: Threads,
+    watch: Callable[[Iterable], Iterable] = iter,
 ) -> Weights:
     """Train the children of every inner node; the result does not depend on the threads.
 
     Parameters
     ----------
-    done : callable
-        Called after each parent.
+    watch : callable
+        Given the numbers of the jobs, gives them back one by one: a progress bar.
     """
     parents = tree.inner_nodes
-    n_children = np.diff(tree.first_children)[parents]
-    n_reached = np.where(parents == 0, reached.n_instances, np.diff(reached.indptr)[parents])
-    # The largest first, so that threads end at about the same time.
-    order = np.argsort(-(n_reached * -(-n_children // LANES)), kind="stable")
+    jobs = _plan_jobs(tree, reached, threads.workers)
 
     def make_room() -> Scratch:
         return Scratch(np.full(n_features, -1, np.int32), np.empty(reached.n_instances, np.int32))
 
-    def train(parent: int, scratch: Scratch) -> Packed:
-        return train_children(matrix, tree, reached, parent, options, scratch)
+    def train(job: Job, scratch: Scratch) -> Packed | tuple[NDArray, NDArray]:
+        features, tables = train_blocks(matrix, tree, reached, job, options, scratch)
+        return _pack(features, tables, tree, reached, job.parent, options) if job.is_whole else (features, tables)
 
-    shuffled = share_jobs(threads, [int(parent) for parent in parents[order]], make_room, train, done)
-    packed: list[Packed] = [shuffled[x] for x in np.argsort(order)]
+    results: dict[int, list] = {}
+    for job, result in zip(jobs, share_jobs(threads, jobs, make_room, train, watch), strict=True):
+        results.setdefault(job.parent, []).append(result)
+    packed = []
+    for parent in parents:
+        parts = results.pop(int(parent))
+        if not isinstance(parts[0], Packed):
+            tables = np.concatenate([tables for _, tables in parts])
+            parts = [_pack(parts[0][0], tables, tree, reached, int(parent), options)]
+        packed.append(parts[0])
     return concatenate(packed, parents, tree.first_children)
 
 
-def train_children(
-    matrix: Matrix, tree: Tree, reached: Reached, parent: int, options: TrainingOptions, scratch: Scratch
-) -> Packed:
-    """Train the children of one node on the instances that reach it."""
-    first, last = (int(node) for node in tree.first_children[parent : parent + 2])
-    instances = reached.training_instances(parent)
+class Job(NamedTuple):
+    """Blocks of sixteen children of one parent."""
+
+    parent: int
+    first_block: int
+    last_block: int
+    is_whole: bool
+
+
+def train_blocks(
+    matrix: Matrix, tree: Tree, reached: Reached, job: Job, options: TrainingOptions, scratch: Scratch
+) -> tuple[NDArray, NDArray]:
+    """The features of the instances that reach a parent, and the weights of some of its children for them."""
+    first, last = (int(node) for node in tree.first_children[job.parent : job.parent + 2])
+    instances = reached.training_instances(job.parent)
     rows, norms, features = kernels.localise(matrix, instances, scratch)
-    permutation = np.random.default_rng([options.seed, parent]).permutation(instances.size)
-    tables = np.zeros((-(-(last - first) // LANES), features.size, LANES), np.float32)
+    permutation = np.random.default_rng([options.seed, job.parent]).permutation(instances.size)
+    tables = np.zeros((job.last_block - job.first_block, features.size, LANES), np.float32)
     state = np.empty((instances.size, 3, LANES), np.float32)
-    for block, table in enumerate(tables):
+    for block, table in enumerate(tables, start=job.first_block):
         begin = first + block * LANES
         end = min(last, begin + LANES)
         kernels.mark_positives(state, reached.indptr, reached.instances, begin, end, scratch.position_of)
         kernels.train_block(rows, norms, state, table, permutation, options.settings())
+    return features, tables
+
+
+def _plan_jobs(tree: Tree, reached: Reached, n_workers: int) -> list[Job]:
+    """The largest first, and none so large that the threads would wait for it at the end."""
+    parents = tree.inner_nodes
+    n_blocks = -(-np.diff(tree.first_children)[parents] // LANES)
+    n_reached = np.where(parents == 0, reached.n_instances, np.diff(reached.indptr)[parents])
+    costs = n_reached * n_blocks
+    largest = costs.sum() / (4 * n_workers)
+    n_parts = np.minimum(n_blocks, np.where(n_workers > 1, np.ceil(costs / max(1, largest)), 1).astype(np.int64))
+    jobs = []
+    for x in np.argsort(-(costs // n_parts.clip(1)), kind="stable"):
+        edges = np.linspace(0, n_blocks[x], max(1, n_parts[x]) + 1).astype(int)
+        jobs += [Job(int(parents[x]), int(a), int(b), len(edges) == 2) for a, b in pairwise(edges)]
+    return jobs
+
+
+def _pack(
+    features: NDArray, tables: NDArray, tree: Tree, reached: Reached, parent: int, options: TrainingOptions
+) -> Packed:
+    """The table of a parent; a child without positives has no weights, and the probability 1 / (n + 2) of n instances."""
+    first, last = tree.first_children[parent : parent + 2]
     biases = tables[:, kernels.BIAS_FEATURE].reshape(-1)[: last - first].copy()
+    unseen = np.flatnonzero(np.diff(reached.indptr)[first:last] == 0)
+    tables[unseen // LANES, :, unseen % LANES] = 0.0
+    biases[unseen] = score_of(1 / (reached.training_instances(parent).size + 2), options.link)
     slots, children, values = pack_children(tables, features, last - first, np.float32(options.threshold))
     return Packed(slots, children, values, biases)
+
+
+def score_of(probability: float, link: int) -> float:
+    """The score that stands for a probability, below 1."""
+    if link == LOGISTIC:
+        return math.log(probability / (1 - probability))
+    return 1 - math.sqrt(-math.log(probability))
 
 
 def _unique_sorted(numbers: NDArray) -> NDArray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -20,24 +21,27 @@ def share_jobs(
     jobs: Sequence[Job],
     make_room: Callable[[], Room],
     work: Callable[[Job, Room], Result],
-    done: Callable[[], object] = lambda: None,
+    watch: Callable[[Iterable[int]], Iterable[int]] = iter,
 ) -> list[Result]:
     """Call ``work(job, room)`` for every job, the results in the order of the jobs.
 
-    Each thread has a room of its own. After a failure, or Ctrl-C, no thread begins another job.
+    Each thread has a room of its own. `watch` is given the numbers of the jobs and gives them back one by one, as a
+    progress bar does. After a failure, or Ctrl-C, no thread begins another job.
     """
     results: list[Result | None] = [None] * len(jobs)
-    numbers = iter(range(len(jobs)))
+    numbers = iter(watch(range(len(jobs))))
+    lock = Lock()
     stopped: list[bool] = []
 
     def take_turns(part: int, first: int, last: int) -> None:
         room = make_room()
         try:
-            for number in numbers:
-                if stopped:
+            while not stopped:
+                with lock:
+                    number = next(numbers, None)
+                if number is None:
                     return
                 results[number] = work(jobs[number], room)
-                done()
         except BaseException:
             stopped.append(True)
             raise

@@ -73,6 +73,23 @@ class Tree:
         first_children = np.concatenate([[1], 1 + np.cumsum(starts[nodes + 1] - starts[nodes])])
         return cls(first_children, np.where(nodes < n_labels, nodes, NO_NODE).astype(np.int32))
 
+    def check(self, n_labels: int) -> None:
+        """Refuse arrays that are no tree over so many labels."""
+        children, labels = self.first_children, self.labels
+        is_inner = np.diff(children) > 0
+        is_tree = (
+            children.shape == (labels.size + 1,)
+            and children[0] == 1
+            and children[-1] == labels.size
+            and (np.diff(children) >= 0).all()
+            and (children[:-1] > np.arange(labels.size))[is_inner].all()
+            and np.array_equal(np.sort(labels[~is_inner]), np.arange(n_labels))
+            and (labels[is_inner] == NO_NODE).all()
+        )
+        if not is_tree:
+            msg = f"first_children and labels must describe a tree over {n_labels} labels. They do not."
+            raise InputError(msg)
+
     @property
     def n_nodes(self) -> int:
         return self.labels.size

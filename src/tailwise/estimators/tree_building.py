@@ -14,8 +14,6 @@ from tailwise.kernels.clustering import split_labels, sum_positives
 from tailwise.kernels.node_training import Matrix
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from tailwise.engines import Threads

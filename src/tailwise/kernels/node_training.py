@@ -27,6 +27,7 @@ class Settings(NamedTuple):
 
     is_logistic: bool
     cost: np.float32
+    positive_cost: np.float32
     tolerance: np.float32
     max_epochs: int
 
@@ -59,33 +60,34 @@ def sigmoid(x):
 
 
 @step
-def step_squared_hinge(state, i, lanes, norm, cost):
+def step_squared_hinge(state, i, lanes, norm, settings):
     """One coordinate of the dual of min |w|^2 / 2 + C sum max(0, 1 - y w.x)^2, for sixteen children.
 
     Closed form: alpha = max(0, alpha - G / (norm + D)) with G = y w.x - 1 + D alpha and D = 1 / (2 C).
     """
-    diagonal = HALF / cost
-    shrink = ONE / (norm + diagonal)
+    of_negative, of_positive = HALF / settings.cost, HALF / settings.positive_cost
     for c in range(LANES):
         alpha, sign = state[i, ALPHA, c], state[i, SIGN, c]
+        diagonal = of_positive if sign > ZERO else of_negative
         gradient = sign * lanes[SCORES, c] - ONE + diagonal * alpha
-        new = max(alpha - gradient * shrink, ZERO)
+        new = max(alpha - gradient / (norm + diagonal), ZERO)
         state[i, ALPHA, c] = new
         lanes[STEPS, c] = (new - alpha) * sign
         lanes[WORST, c] = max(lanes[WORST, c], abs(new - alpha))
 
 
 @step
-def step_logistic(state, i, lanes, norm, cost):
+def step_logistic(state, i, lanes, norm, settings):
     """One coordinate of the dual of min |w|^2 / 2 + C sum log(1 + exp(-y w.x)), for sixteen children.
 
     At the optimum alpha = C sigmoid(-u), where u is the margin that alpha itself leads to: the root of
     h(u) = u - y w.x - norm (C sigmoid(-u) - alpha). h grows; it is concave above 0 and convex below, so that Newton's
     steps, kept on the root's side of 0, cross the root at most once and then come nearer without end.
     """
-    curve = norm * cost
     for c in range(LANES):
         alpha, sign, u = state[i, ALPHA, c], state[i, SIGN, c], state[i, MARGIN, c]
+        cost = settings.positive_cost if sign > ZERO else settings.cost
+        curve = norm * cost
         base = sign * lanes[SCORES, c] - norm * alpha
         root_is_above = base + HALF * curve > ZERO
         share = alpha / cost
@@ -118,9 +120,9 @@ def descend(rows, norms, state, table, lanes, order, settings):
         first, last = rows.indptr[i], rows.indptr[i + 1]
         add_rows(rows.columns, rows.values, first, last, table, lanes[SCORES])
         if settings.is_logistic:
-            step_logistic(state, i, lanes, norms[i], settings.cost)
+            step_logistic(state, i, lanes, norms[i], settings)
         else:
-            step_squared_hinge(state, i, lanes, norms[i], settings.cost)
+            step_squared_hinge(state, i, lanes, norms[i], settings)
         if largest(lanes, STEPS) > ZERO:
             add_to_rows(rows.columns, rows.values, first, last, table, lanes[STEPS])
     return largest(lanes, WORST) / settings.cost

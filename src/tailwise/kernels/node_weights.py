@@ -116,3 +116,32 @@ def score_children(weights, parent, matrix, i, scores, found):
     for x in range(first, last):
         for e in range(found[x - first, 0], found[x - first, 1]):
             scores[weights.children[e]] += matrix.values[x] * weights.values[e]
+
+
+@kernel
+def has_fault(weights, first_children):
+    """Whether a table has no free slot, or names entries or children that it does not have.
+
+    Assumes: slot_starts and entry_starts never fall and end at the sizes of slots and entries.
+    """
+    for node in range(first_children.size - 1):
+        n_children = first_children[node + 1] - first_children[node]
+        base, end = weights.slot_starts[node], weights.slot_starts[node + 1]
+        n_entries = weights.entry_starts[node + 1] - weights.entry_starts[node]
+        if n_children == 0:
+            if end > base or n_entries > 0:
+                return True
+            continue
+        if end - base < 2 or weights.slots[base, START] != 0 or weights.slots[end - 1, START] != n_entries:
+            return True
+        n_free = 0
+        for s in range(base, end - 1):
+            n_free += weights.slots[s, FEATURE] == NO_FEATURE
+            if weights.slots[s, START] > weights.slots[s + 1, START]:
+                return True
+        if n_free == 0:
+            return True
+        for e in range(weights.entry_starts[node], weights.entry_starts[node + 1]):
+            if weights.children[e] < 0 or weights.children[e] >= n_children:
+                return True
+    return False

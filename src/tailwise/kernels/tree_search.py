@@ -1,7 +1,8 @@
 """Search for the labels of largest gain, best node first (paper, appendix on inference with PLTs, Algorithm 9).
 
-The gain of a label is a line in its probability, slope * eta + offset with slope >= 0. A node of probability eta bounds
-what lies below it by (largest slope) * eta + (largest offset), as no label is more probable than the nodes above it.
+A line with slope >= 0 lies above the gain of each label: slope * eta + offset. A node of probability eta bounds what
+lies below it by (largest slope) * eta + (largest offset), as no label is more probable than the nodes above it. Where
+there is an objective, the gain is what it says, and the line only a bound; otherwise the line is the gain.
 """
 
 from typing import NamedTuple
@@ -10,7 +11,8 @@ import numpy as np
 
 from tailwise.kernels.compiling import kernel, step
 from tailwise.kernels.heaps import Best, Waiting, offer, pop, push, sort_best
-from tailwise.kernels.node_weights import score_children
+from tailwise.kernels.node_weights import Weights, score_children
+from tailwise.kernels.objective import call_gain_of
 
 # How a score becomes the probability of a child given its parent.
 LOGISTIC, EXPONENTIAL = 0, 1
@@ -28,17 +30,19 @@ class Branches(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """The gain of each label, and the largest slope and offset below each node."""
+    """A bound of each label's gain, and the largest slope and offset below each node."""
 
-    slopes: np.ndarray  # float64 (m,)
-    offsets: np.ndarray  # float64 (m,)
+    slopes: np.ndarray  # float32 or float64 (m,)
+    offsets: np.ndarray  # float32 or float64 (m,)
     node_slopes: np.ndarray  # float64 (nodes,)
     node_offsets: np.ndarray  # float64 (nodes,)
 
 
 class Model(NamedTuple):
+    """A tree and what its nodes learned."""
+
     branches: Branches
-    weights: "Weights"  # noqa: F821
+    weights: Weights
     link: int
 
 
@@ -97,7 +101,16 @@ def score_row(model, node, matrix, i, room):
 
 
 @step
-def search_row(model, lines, matrix, i, k, room):
+def offer_label(lines, objective, j, eta, best, n_best, k):
+    """Take a label in if it is among the k best; returns how many there are."""
+    gain = lines.slopes[j] * eta + lines.offsets[j]
+    if objective is not None and (n_best < k or gain >= best.gains[0]):
+        gain = call_gain_of(objective, j, eta)
+    return offer(best, n_best, k, gain, j, eta)
+
+
+@step
+def search_row(model, lines, objective, matrix, i, k, room):
     """The k labels of largest gain for instance i, in room.best; returns how many were found and nodes visited."""
     labels, best, waiting = model.branches.labels, room.best, room.waiting
     push(waiting, 0, np.inf, ROOT, 1.0)
@@ -121,7 +134,7 @@ def search_row(model, lines, matrix, i, k, room):
             eta = probability * probability_of(room.scores[c], model.link)
             j = labels[first + c]
             if j != NO_LABEL:
-                n_best = offer(best, n_best, k, lines.slopes[j] * eta + lines.offsets[j], j, eta)
+                n_best = offer_label(lines, objective, j, eta, best, n_best, k)
             else:
                 bound = lines.node_slopes[first + c] * eta + lines.node_offsets[first + c]
                 if n_best < k or bound >= best.gains[0]:
@@ -132,7 +145,7 @@ def search_row(model, lines, matrix, i, k, room):
 
 
 @step
-def search_row_with_beam(model, lines, matrix, i, k, beam, room):
+def search_row_with_beam(model, lines, objective, matrix, i, k, beam, room):
     """As search_row, but of each level only the `beam` nodes of largest bound are followed."""
     labels, best, kept, waiting = model.branches.labels, room.best, room.kept, room.waiting
     waiting.nodes[0], waiting.probabilities[0] = ROOT, 1.0
@@ -147,7 +160,7 @@ def search_row_with_beam(model, lines, matrix, i, k, beam, room):
                 eta = probability * probability_of(room.scores[c], model.link)
                 j = labels[first + c]
                 if j != NO_LABEL:
-                    n_best = offer(best, n_best, k, lines.slopes[j] * eta + lines.offsets[j], j, eta)
+                    n_best = offer_label(lines, objective, j, eta, best, n_best, k)
                 else:
                     bound = lines.node_slopes[first + c] * eta + lines.node_offsets[first + c]
                     n_kept = offer(kept, n_kept, beam, bound, first + c, eta)
@@ -160,16 +173,16 @@ def search_row_with_beam(model, lines, matrix, i, k, beam, room):
 
 @kernel
 def search(model, lines, matrix, k, beam, room, labels, probabilities, visited, first, last):
-    """The k labels of largest gain for the instances from first to last; all nodes of a level where beam is 0.
+    """The k labels of largest gain for the instances from first to last: exactly where beam is 0.
 
     Shapes: matrix with n rows; labels int32, probabilities float64 (n, k), best first; visited int64 (n,).
     Writes: rows first to last of labels (-1 where there are fewer than k), probabilities, visited; room.
     """
     for i in range(first, last):
         if beam > 0:
-            found, visited[i] = search_row_with_beam(model, lines, matrix, i, k, beam, room)
+            found, visited[i] = search_row_with_beam(model, lines, None, matrix, i, k, beam, room)
         else:
-            found, visited[i] = search_row(model, lines, matrix, i, k, room)
+            found, visited[i] = search_row(model, lines, None, matrix, i, k, room)
         for x in range(k):
             labels[i, x] = room.best.items[x] if x < found else NO_LABEL
             probabilities[i, x] = room.best.probabilities[x] if x < found else 0.0
