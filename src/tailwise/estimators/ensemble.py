@@ -75,7 +75,7 @@ def _ask_trees(
         bounds += _gains(found, slopes, offsets)[:, -1] / len(trees)
     labels = np.sort(np.concatenate([found.labels for found in per_tree], axis=1), axis=1)
     labels[:, 1:][labels[:, 1:] == labels[:, :-1]] = -1
-    means = sum(probabilities_of(fitted, matrix, labels, threads) for fitted in trees) / len(trees)
+    means = np.mean([probabilities_of(fitted, matrix, labels, threads) for fitted in trees], axis=0)
     return Found(labels, means, np.sum([found.visited for found in per_tree], axis=0)), bounds
 
 

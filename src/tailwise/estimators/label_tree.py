@@ -192,10 +192,7 @@ class LabelTree(BaseEstimator):
             0/1 matrix, sparse where Y was sparse in `fit`, and of the type that Y had.
         """
         n_labels = self._fitted_labels()
-        if k is None:
-            found = self._search_likely(X)
-        else:
-            found = self.search(X, check_size("k", k, 1, n_labels))
+        found = self._search_likely(X) if k is None else self.search(X, check_size("k", k, 1, n_labels))
         ones = np.ones(found.labels.shape, np.int8)
         if self._output_type is None:
             return _as_csr(found.labels, ones, n_labels)

@@ -61,21 +61,20 @@ class Reached:
         return self.instances[self.indptr[node] : self.indptr[node + 1]]
 
     def training_instances(self, parent: int) -> NDArray:
-        """The instances that the children of a node learn from; all of them below the root, also those without labels."""
+        """The instances that the children of a node learn from; those of the root from all, labels or none."""
         return np.arange(self.n_instances, dtype=np.int32) if parent == 0 else self.of(parent)
 
 
 def find_reached(tree: Tree, rows: NDArray, labels: NDArray, n_instances: int) -> Reached:
     """The instances of each node, from pairs of an instance and a label that it has."""
-    pairs = []
+    levels = []
     pair = np.unique(tree.leaves[labels] * np.int64(n_instances) + rows)
     while pair.size:
-        pairs.append(pair)
+        levels.append(pair)
         node = tree.parents[pair // n_instances]
         pair = np.unique((node * n_instances + pair % n_instances)[node > 0])
-    pairs = np.sort(np.concatenate(pairs)) if pairs else np.empty(0, np.int64)
-    if len(tree.levels) > 2:
-        pairs = _unique_sorted(pairs)  # where leaves stand at several levels, two of them may have led to one node
+    # Where leaves stand at several levels, two of them may have led to one node.
+    pairs = np.unique(np.concatenate([*levels, np.empty(0, np.int64)]))
     indptr = np.searchsorted(pairs // n_instances, np.arange(tree.n_nodes + 1))
     return Reached(indptr, (pairs % n_instances).astype(np.int32), n_instances)
 
@@ -164,7 +163,7 @@ def _plan_jobs(tree: Tree, reached: Reached, n_workers: int) -> list[Job]:
 def _pack(
     features: NDArray, tables: NDArray, tree: Tree, reached: Reached, parent: int, options: TrainingOptions
 ) -> Packed:
-    """The table of a parent; a child without positives has no weights, and the probability 1 / (n + 2) of n instances."""
+    """The table of a parent; a child without positives among n instances has no weights, probability 1 / (n + 2)."""
     first, last = tree.first_children[parent : parent + 2]
     biases = tables[:, kernels.BIAS_FEATURE].reshape(-1)[: last - first].copy()
     unseen = np.flatnonzero(np.diff(reached.indptr)[first:last] == 0)
@@ -179,7 +178,3 @@ def score_of(probability: float, link: int) -> float:
     if link == LOGISTIC:
         return math.log(probability / (1 - probability))
     return 1 - math.sqrt(-math.log(probability))
-
-
-def _unique_sorted(numbers: NDArray) -> NDArray:
-    return numbers[np.concatenate([[True], numbers[1:] != numbers[:-1]])] if numbers.size else numbers

@@ -111,10 +111,10 @@ def _search(
         (value,),
         1,
         time.perf_counter() - begin,
-        True,
-        False,
-        "instance" if expectation.is_linear else "greedy",
-        expectation.name,
+        converged=True,
+        interrupted=False,
+        method="instance" if expectation.is_linear else "greedy",
+        expectation=expectation.name,
         visited=found.visited,
     )
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import heapq
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["build_huffman_tree", "build_k_means_tree", "build_label_vectors", "build_random_tree"]
 
 MOST_ROUNDS = 20
-Splitter = "Callable[[list[tuple[NDArray, int]]], list[tuple[NDArray, NDArray]]]"
+# From groups of labels, and how many of each belong to the left, to the two parts of each.
+Splitter = Callable[[list[tuple[Any, int]]], list[tuple[Any, Any]]]
 
 
 def build_k_means_tree(
@@ -95,7 +98,7 @@ def build_label_vectors(matrix: Matrix, indptr: NDArray, positives: NDArray, thr
 
     blocks = share_jobs(
         threads,
-        list(zip(edges[:-1], edges[1:], strict=True)),
+        list(pairwise(edges)),
         lambda: (np.zeros(n_features, np.float32), np.zeros(n_features, np.bool_)),
         sum_part,
     )
@@ -136,7 +139,7 @@ def _parts_of_levels(n_labels: int, arity: int, leaf_size: int) -> list[int]:
     n_levels = 0
     while arity**n_levels < n_groups:
         n_levels += 1
-    parts = []
+    parts: list[int] = []
     for level in range(n_levels):
         left = math.ceil(n_groups / math.prod(parts))
         n_parts = 1

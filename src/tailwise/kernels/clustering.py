@@ -25,7 +25,7 @@ class Clusters(NamedTuple):
 def sum_positives(matrix, indptr, positives, first, last, sums, is_touched):
     """The vectors of the labels from first to last: the sum of their positives' rows, scaled to length 1.
 
-    Shapes: indptr (m + 1,), positives (any,), the instances of each label; sums float32 and is_touched bool (features,).
+    Shapes: indptr (m + 1,), positives (any,), the instances of each label; sums float32, is_touched bool (features,).
     Returns: the vectors as CSR with one row a label. Assumes: sums and is_touched are all zero; leaves them so.
     """
     size = 0

@@ -1,8 +1,8 @@
 """The weights of one parent's children together, by feature: a hash table from feature to (child, weight) entries.
 
-A table is an array of slots (feature, first entry), one more than there are slots; the entries of a slot end where those
-of the next begin, and an empty slot (feature -1) has none. A feature is in the slot its hash points to or, where that is
-taken, in the next free one.
+A table is an array of slots (feature, first entry) and one more pair at its end; the entries of a slot end where those
+of the next begin, and an empty slot (feature -1) has none. A feature is in the slot its hash points to or, where that
+is taken, in the next free one.
 """
 
 from typing import NamedTuple
@@ -95,8 +95,8 @@ def score_children(weights, parent, matrix, i, scores, found):
     """Add w.x of each child of a parent, for instance i of a matrix, to its score.
 
     Shapes: scores float32 (most children,); found int64 (longest row, 2). Writes: scores of the children, found.
-    Nearly every look at a table waits for memory. The first loop does nothing but look, without a branch that depends on
-    what it sees, so that the processor waits for many at once: the whole takes a fifth of the time.
+    Nearly every look at a table waits for memory. The first loop does nothing but look, without a branch that depends
+    on what it sees, so that the processor waits for many at once.
     """
     base = weights.slot_starts[parent]
     n_slots = weights.slot_starts[parent + 1] - base - 1

@@ -37,8 +37,8 @@ def select_greedily(model, lines, objective, places, matrix, k, order, room, lab
     """Visit the instances in this order; each takes the k labels of largest gain at the totals it meets.
 
     Shapes: order int64 (any,), rows of the matrix; labels int32, probabilities float64 (n, k), best first; visited
-    int64 (n,). Writes: those rows, the objective, the bounds in lines. Assumes: slopes and offsets of lines are those of
-    the objective, and agree with its totals.
+    int64 (n,). Writes: those rows, the objective, the bounds in lines. Assumes: slopes and offsets of lines are those
+    of the objective, and agree with its totals.
     """
     for r in range(order.size):
         i = order[r]
