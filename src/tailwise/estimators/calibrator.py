@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tailwise.utilities import LabelPriors
 
-__all__ = ["Calibrator"]
+__all__ = ["Calibrator", "check_parameters"]
 
 GROUPINGS = ("all", "frequency")
 # A frequency bin with fewer true or fewer false candidates than this says too little about itself.
@@ -119,7 +119,7 @@ class Calibrator(BaseEstimator):
         Calibrator
             This one, fitted. O(nnz log nnz) time.
         """
-        self._check_parameters()
+        check_parameters(self)
         candidates, true = read_pair(probabilities, truth)
         label_priors = read_priors(priors, candidates.n_labels)
         label_bins = self._find_label_bins(label_priors)
@@ -164,7 +164,7 @@ class Calibrator(BaseEstimator):
         Calibrator
             This one, fitted.
         """
-        self._check_parameters()
+        check_parameters(self)
         true = read_truth(Y)
         predicted = predict_out_of_fold(estimator, X, Y, folds, self.random_state, options, progress=progress)
         return self.fit(predicted, true, priors=true)
@@ -204,11 +204,6 @@ class Calibrator(BaseEstimator):
             setattr(calibrator, name, fitted[name])
         return calibrator
 
-    def _check_parameters(self) -> None:
-        check_choice("method", self.method, tuple(FITTERS))
-        check_choice("by", self.by, GROUPINGS)
-        check_edges(self.bins)
-
     def _find_label_bins(self, priors: LabelPriors | None) -> NDArray | None:
         if self.by == "all":
             return None
@@ -237,6 +232,13 @@ class Calibrator(BaseEstimator):
         else:
             bins = self.label_bins_[candidates.rows.labels]
             yield from (bins == b for b in range(n_curves))
+
+
+def check_parameters(calibrator: Calibrator) -> None:
+    """Refuse parameters that break their rules."""
+    check_choice("method", calibrator.method, tuple(FITTERS))
+    check_choice("by", calibrator.by, GROUPINGS)
+    check_edges(calibrator.bins)
 
 
 def _says_enough(is_true: NDArray) -> bool:

@@ -61,6 +61,12 @@ class Reliability:
         return max(abs(each.mean_probability - each.share_true) for each in self.bins)
 
     @property
+    def chance_error(self) -> float:
+        """About what the error would be, by chance alone, if the probabilities were the true ones."""
+        spreads = [each.mean_probability * (1 - each.mean_probability) / each.n_candidates for each in self.bins]
+        return self._average([np.sqrt(2 / np.pi * spread) for spread in spreads])
+
+    @property
     def mean_probability(self) -> float:
         """What the candidates promise on average."""
         return self._average([each.mean_probability for each in self.bins])
@@ -102,7 +108,8 @@ class Reliability:
         which = "all candidates" if self.k is None else f"the {self.k} most probable candidates of each instance"
         lines = [
             f"Reliability of {which}, {self.n_candidates:,} in all",
-            f"  expected calibration error {self.error:.4f}, largest {self.largest_error:.4f}",
+            f"  expected calibration error {self.error:.4f} ({self.chance_error:.4f} by chance alone), "
+            f"largest {self.largest_error:.4f}",
             f"  promised {self.mean_probability:.4f}, true {self.share_true:.4f}",
             "        probability  candidates  promised    true",
         ]
@@ -142,7 +149,7 @@ def reliability(
     Returns
     -------
     Reliability
-        ``error``, ``largest_error``, ``bins``, ``plot()``; it prints as a table.
+        ``error``, ``chance_error``, ``largest_error``, ``bins``, ``plot()``; it prints as a table.
 
     Examples
     --------
@@ -153,7 +160,7 @@ def reliability(
     >>> truth = rng.random((5000, 4)) < probabilities**2  # a model that promises too much
     >>> reliability(probabilities, truth, k=2, bins=3)
     Reliability of the 2 most probable candidates of each instance, 10,000 in all
-      expected calibration error 0.1638, largest 0.2321
+      expected calibration error 0.1638 (0.0056 by chance alone), largest 0.2321
       promised 0.7037, true 0.5399
             probability  candidates  promised    true
         0.0188 - 0.6292       3,333    0.4631  0.2310

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["build_huffman_tree", "build_k_means_tree", "build_label_vectors", "build_random_tree"]
 
 MOST_ROUNDS = 20
+# Two clusters start from the least similar two of so many labels.
+CANDIDATES = 8
 # From groups of labels, and how many of each belong to the left, to the two parts of each.
 Splitter = Callable[[list[tuple[Any, int]]], list[tuple[Any, Any]]]
 
@@ -45,11 +47,14 @@ def build_k_means_tree(
     n_features = int(vectors.columns.max(initial=-1)) + 1
 
     def split_in_two(groups: list[tuple[NDArray, int]]) -> list[tuple[NDArray, NDArray]]:
-        jobs = [(labels, n_left, random.choice(labels.size, 2, replace=False)) for labels, n_left in groups]
+        jobs = [
+            (labels, n_left, random.choice(labels.size, min(CANDIDATES, labels.size), replace=False))
+            for labels, n_left in groups
+        ]
 
         def split(job: tuple[NDArray, int, NDArray], sums: NDArray) -> tuple[NDArray, NDArray]:
-            labels, n_left, seeds = job
-            ordered = split_labels(vectors, labels, n_left, seeds, sums, MOST_ROUNDS)
+            labels, n_left, candidates = job
+            ordered = split_labels(vectors, labels, n_left, candidates, sums, MOST_ROUNDS)
             return ordered[:n_left], ordered[n_left:]
 
         return share_jobs(threads, jobs, lambda: np.zeros((n_features, 2), np.float32), split)

@@ -113,25 +113,45 @@ def assign(vectors, labels, n_left, clusters, lengths, preferences, spare):
             clusters.side[r] = side
 
 
+@step
+def find_least_similar(vectors, labels, candidates, sums, pair):
+    """Of some labels, given by their positions, the two that are least similar."""
+    least = np.inf
+    for first in range(candidates.size):
+        a = labels[candidates[first]]
+        add_vector(vectors, a, sums, LEFT, np.float32(1))
+        for second in range(first + 1, candidates.size):
+            b = labels[candidates[second]]
+            similarity = 0.0
+            for x in range(vectors.indptr[b], vectors.indptr[b + 1]):
+                similarity += vectors.values[x] * sums[vectors.columns[x], LEFT]
+            if similarity < least:
+                least = similarity
+                pair[0], pair[1] = a, b
+        add_vector(vectors, a, sums, LEFT, np.float32(-1))
+
+
 @kernel
-def split_labels(vectors, labels, n_left, seeds, sums, max_rounds):
+def split_labels(vectors, labels, n_left, candidates, sums, max_rounds):
     """Reorder labels so that the first n_left of them are one cluster and the rest another.
 
-    Shapes: labels int32 (n,); seeds (2,), positions of the labels that the clusters start from; sums float32
-    (features, 2). Returns: the labels in their new order, each side in the order they had. Assumes: 0 < n_left < n, and
+    Shapes: labels int32 (n,); candidates (at least 2,), positions of labels that the clusters may start from; sums
+    float32 (features, 2). Returns: the labels in their new order, each side in the order they had. Assumes: 0 < n_left < n, and
     sums all zero; leaves it so.
     """
     n = labels.size
     clusters = Clusters(sums, np.empty((n, 2), np.float32), np.full(n, NEITHER, np.int8))
     preferences, spare, lengths = np.empty(n, np.float32), np.empty(n, np.float32), np.ones(2)
+    pair = np.zeros(2, np.int32)
+    find_least_similar(vectors, labels, candidates, sums, pair)
     for side in range(2):
-        add_vector(vectors, labels[seeds[side]], sums, side, np.float32(1))
+        add_vector(vectors, pair[side], sums, side, np.float32(1))
     last = -np.inf
     for number in range(max_rounds):
         compare(vectors, labels, clusters)
         if number == 0:
             for side in range(2):
-                add_vector(vectors, labels[seeds[side]], sums, side, np.float32(-1))
+                add_vector(vectors, pair[side], sums, side, np.float32(-1))
         else:
             value = measure(labels, clusters, lengths)
             if value - last < LEAST_GAIN * n:
