@@ -72,11 +72,18 @@ def test_certain_candidates_fall_into_the_last_bin():
     assert reliability([[1.0, 0.95]], [[1, 1]], bins=10, strategy="uniform").bins[0].n_candidates == 2
 
 
+def test_the_error_of_honest_probabilities_is_that_of_chance():
+    rng = np.random.default_rng(0)
+    probabilities = rng.beta(0.4, 2, size=(300, 6))
+    drawn = [reliability(probabilities, rng.random((300, 6)) < probabilities, None) for _ in range(200)]
+    assert np.mean([each.error for each in drawn]) == pytest.approx(drawn[0].chance_error, rel=0.1)
+
+
 def test_prints_as_a_table():
     text = repr(reliability([[0.5, 0.25], [0.75, 0.25]], [[1, 0], [1, 0]], k=2, bins=2))
     assert text.split("\n") == [
         "Reliability of the 2 most probable candidates of each instance, 4 in all",
-        "  expected calibration error 0.3125, largest 0.3750",
+        "  expected calibration error 0.3125 (0.2587 by chance alone), largest 0.3750",
         "  promised 0.4375, true 0.5000",
         "        probability  candidates  promised    true",
         "    0.2500 - 0.2500           2    0.2500  0.0000",

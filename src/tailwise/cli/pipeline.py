@@ -15,7 +15,6 @@ from tailwise.cli.outputs import RECORD
 from tailwise.cli.run_record import (
     Stopwatch,
     as_json,
-    describe_evaluation,
     describe_selection,
     describe_versions,
 )
@@ -109,8 +108,9 @@ class Pipeline:
             "shapes": {"X.trn": self.X.shape, "Y.trn": self.Y.shape, "X.tst": self.X_test.shape},
             "seconds": self.watch.seconds,
             "selection": describe_selection(self.selection),
-            "metrics": describe_evaluation(self.evaluation),
-            "metrics of the most probable labels": describe_evaluation(self.baseline),
+            "metrics": None if self.evaluation is None else self.evaluation.to_dict(),
+            "expected_metrics": None if self.evaluation is None else self.evaluation.expected,
+            "top_k_metrics": None if self.baseline is None else self.baseline.to_dict(),
         }
 
     def summary(self) -> str:
@@ -132,7 +132,8 @@ class Pipeline:
             msg = f"X.tst.npz must have the {self.X.shape[1]} features of X.trn.npz. Got {self.X_test.shape[1]}."
             raise InputError(msg)
         if self.truth is not None and self.truth.shape != (self.X_test.shape[0], m):
-            msg = f"Y.tst.npz must have shape {(self.X_test.shape[0], m)}, as X.tst and Y.trn say. Got {self.truth.shape}."
+            shape = self.X_test.shape[0], m
+            msg = f"Y.tst.npz must have shape {shape}, as X.tst.npz and Y.trn.npz say. Got {self.truth.shape}."
             raise InputError(msg)
 
     def _rehearse(self) -> None:

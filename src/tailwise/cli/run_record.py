@@ -15,10 +15,9 @@ from tailwise import __version__
 
 if TYPE_CHECKING:
     from tailwise.certificates import Certificate
-    from tailwise.metrics import Evaluation
     from tailwise.selection import Selection
 
-__all__ = ["Stopwatch", "as_json", "describe_evaluation", "describe_selection", "describe_versions"]
+__all__ = ["Stopwatch", "as_json", "describe_selection", "describe_versions"]
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
 
@@ -56,11 +55,6 @@ def describe_selection(selection: Selection) -> dict[str, Any]:
         "converged": selection.converged,
         "certificate": _describe_certificate(selection.certificate),
     }
-
-
-def describe_evaluation(evaluation: Evaluation | None) -> dict[str, Any] | None:
-    """What came true and what was expected."""
-    return None if evaluation is None else {"realised": evaluation.to_dict(), "expected": evaluation.expected}
 
 
 def as_json(record: dict[str, Any]) -> str:
