@@ -77,7 +77,10 @@ BAD_PARENTS = {
     "a label as parent": ([2, 0, -1], "the first 2 nodes are the labels, which have no children. Got 0."),
     "a parent beyond": ([2, 7, -1], "parents must be inner nodes, from 2 to 2"),
     "a childless node": ([2, 2, -1, 2], "parents must give every inner node a child. Node 3 has none. Leave it out."),
-    "a circle": ([2, 3, -1, 4, 3], "parents must lead from every node to the root. Node 1 is on a circle or below one."),
+    "a circle": (
+        [2, 3, -1, 4, 3],
+        "parents must lead from every node to the root. Node 1 is on a circle or below one.",
+    ),
 }
 
 

@@ -129,7 +129,8 @@ def precision_gain(history, eta):
 
 
 def coverage_gain(history, eta):
-    return eta * np.prod([1 - other for other in history])
+    # A certain hit leaves a trace of doubt, so that the next certain one still counts a little.
+    return eta * np.prod([1 - min(other, 1 - 2.0**-53) for other in history])
 
 
 def jaccard_gain(p):

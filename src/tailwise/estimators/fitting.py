@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["fit_trees"]
 
+DEFAULT_COSTS = {"logistic": 10.0, "squared-hinge": 1.0}
+
 
 def fit_trees(
     estimator: LabelTree, matrix: Matrix, labels: sp.csr_array, seed: int, threads: Threads
@@ -61,7 +63,7 @@ def _build_trees(estimator: LabelTree, matrix: Matrix, labels: sp.csr_array, see
 def _training_options(estimator: LabelTree, seed: int) -> TrainingOptions:
     return TrainingOptions(
         estimator.loss,
-        float(estimator.C),
+        DEFAULT_COSTS[estimator.loss] if estimator.C is None else float(estimator.C),
         float(estimator.positive_weight),
         float(estimator.threshold),
         float(estimator.tolerance),

@@ -54,8 +54,7 @@ def check_labels(labels: Any, n_instances: int) -> sp.csr_array:
     if matrix.shape[0] != n_instances:
         msg = f"X and Y must have the same number of rows. Got {n_instances} and {matrix.shape[0]}."
         raise InputError(msg)
-    csr = sp.csr_array(matrix)
-    csr = csr.copy() if csr is matrix or not csr.has_canonical_format else csr
+    csr = sp.csr_array(matrix, copy=sp.issparse(matrix))
     csr.sum_duplicates()
     is_label = np.isin(csr.data, (0, 1))
     if not is_label.all():
@@ -74,7 +73,8 @@ def check_parameters(estimator: LabelTree) -> None:
     check_size("leaf_size", estimator.leaf_size, 1)
     check_size("n_trees", estimator.n_trees, 1)
     check_size("max_epochs", estimator.max_epochs, 1)
-    _check_number("C", estimator.C, above=True)
+    if estimator.C is not None:
+        _check_number("C", estimator.C, above=True)
     _check_number("positive_weight", estimator.positive_weight, above=True)
     _check_number("threshold", estimator.threshold, above=False)
     _check_number("tolerance", estimator.tolerance, above=False)
