@@ -68,7 +68,14 @@ def test_sparse_labels_give_sparse_predictions(model, data):
     np.testing.assert_array_equal(predicted.toarray(), model.predict(features, k=2))
 
 
+def with_wide_indices(array):
+    csr = sp.csr_array(array)
+    csr.indices, csr.indptr = csr.indices.astype(np.int64), csr.indptr.astype(np.int64)
+    return csr
+
+
 FORMS = {
+    "wide indices": with_wide_indices,
     "csc": sp.csc_array,
     "coo matrix": sp.coo_matrix,
     "lil": sp.lil_matrix,

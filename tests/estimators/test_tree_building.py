@@ -1,4 +1,4 @@
-"""Trees that are built: balanced, of the arity and leaf size asked for, similar labels together, the same every time."""
+"""Trees that are built: balanced, of the arity and leaf size asked for, similar labels together."""
 
 import heapq
 

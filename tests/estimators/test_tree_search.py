@@ -204,7 +204,7 @@ def test_greedy_on_several_trees_is_refused():
 
 def test_options_that_the_tree_does_not_know():
     model, rows = fit(0)
-    with pytest.raises(InputError, match="method='tree' takes the options condition_positives, seed. Got tolerance."):
+    with pytest.raises(InputError, match="method='tree' takes the options condition_positives, seed"):
         model.select(rows, "coverage", 2, method="tree", tolerance=0.1)
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["fit_trees"]
 
 DEFAULT_COSTS = {"logistic": 10.0, "squared-hinge": 1.0}
+DEFAULT_THRESHOLDS = {"logistic": 0.2, "squared-hinge": 0.1}
 
 
 def fit_trees(
@@ -65,7 +66,7 @@ def _training_options(estimator: LabelTree, seed: int) -> TrainingOptions:
         estimator.loss,
         DEFAULT_COSTS[estimator.loss] if estimator.C is None else float(estimator.C),
         float(estimator.positive_weight),
-        float(estimator.threshold),
+        DEFAULT_THRESHOLDS[estimator.loss] if estimator.threshold is None else float(estimator.threshold),
         float(estimator.tolerance),
         int(estimator.max_epochs),
         seed,

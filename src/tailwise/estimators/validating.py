@@ -25,7 +25,7 @@ LOSSES = ("logistic", "squared-hinge")
 
 def check_features(estimator: LabelTree, features: Any, *, reset: bool) -> Matrix:
     """Features as float32 CSR rows; the first time (reset) their number is remembered, later it must be the same."""
-    options = {"accept_sparse": "csr", "dtype": np.float32, "accept_large_sparse": False}
+    options = {"accept_sparse": "csr", "dtype": np.float32}
     try:
         matrix = _validate(estimator, features, reset=reset, **options)
     except TypeError:  # what is no number at all; scikit-learn's contract asks for a TypeError there
@@ -75,8 +75,9 @@ def check_parameters(estimator: LabelTree) -> None:
     check_size("max_epochs", estimator.max_epochs, 1)
     if estimator.C is not None:
         _check_number("C", estimator.C, above=True)
+    if estimator.threshold is not None:
+        _check_number("threshold", estimator.threshold, above=False)
     _check_number("positive_weight", estimator.positive_weight, above=True)
-    _check_number("threshold", estimator.threshold, above=False)
     _check_number("tolerance", estimator.tolerance, above=False)
     if estimator.n_trees > 1 and not (isinstance(estimator.tree, str) and estimator.tree != "huffman"):
         msg = f"n_trees must be 1 for a tree that is given or Huffman's: all would be equal. Got {estimator.n_trees}."

@@ -136,8 +136,8 @@ def split_labels(vectors, labels, n_left, candidates, sums, max_rounds):
     """Reorder labels so that the first n_left of them are one cluster and the rest another.
 
     Shapes: labels int32 (n,); candidates (at least 2,), positions of labels that the clusters may start from; sums
-    float32 (features, 2). Returns: the labels in their new order, each side in the order they had. Assumes: 0 < n_left < n, and
-    sums all zero; leaves it so.
+    float32 (features, 2). Returns: the labels in their new order, each side in the order they had. Assumes:
+    0 < n_left < n, and sums all zero; leaves it so.
     """
     n = labels.size
     clusters = Clusters(sums, np.empty((n, 2), np.float32), np.full(n, NEITHER, np.int8))
