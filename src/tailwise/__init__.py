@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tailwise import utilities
     from tailwise.candidates import Candidates
     from tailwise.certificates import Certificate
+    from tailwise.estimators import Calibrator, LabelTree, reliability
     from tailwise.expectations.monte_carlo import monte_carlo
     from tailwise.experiments import Curve, trade_off
     from tailwise.metrics import Evaluation, evaluate
@@ -25,32 +26,38 @@ __version__ = "0.1.0"
 
 # Names are imported when first used, so that `import tailwise` does not wait for the compiler.
 _HOMES = {
+    "Calibrator": "tailwise.estimators",
     "Candidates": "tailwise.candidates",
     "Certificate": "tailwise.certificates",
     "Curve": "tailwise.experiments",
     "Evaluation": "tailwise.metrics",
     "LabelPriors": "tailwise.utilities",
+    "LabelTree": "tailwise.estimators",
     "Selection": "tailwise.selection",
     "certify": "tailwise.selection",
     "evaluate": "tailwise.metrics",
     "expected_utility": "tailwise.selection",
     "monte_carlo": "tailwise.expectations.monte_carlo",
+    "reliability": "tailwise.estimators",
     "select": "tailwise.selection",
     "trade_off": "tailwise.experiments",
     "utilities": "tailwise",
 }
 
 __all__ = [
+    "Calibrator",
     "Candidates",
     "Certificate",
     "Curve",
     "Evaluation",
     "LabelPriors",
+    "LabelTree",
     "Selection",
     "certify",
     "evaluate",
     "expected_utility",
     "monte_carlo",
+    "reliability",
     "select",
     "trade_off",
     "utilities",

@@ -70,3 +70,19 @@ def folder(tmp_path, data):
     save(tmp_path / "truth.npz", data.truth)
     save(tmp_path / "training.npz", data.training)
     return tmp_path
+
+
+@pytest.fixture
+def data_folder(tmp_path):
+    """A folder with features and labels of a small problem, for training and for tests."""
+    rng = np.random.default_rng(0)
+    centres = rng.random((30, 40)) * (rng.random((30, 40)) < 0.2)
+    Y = (rng.random((300, 30)) < 1 / np.arange(3, 33)).astype(np.int8)
+    X = Y @ centres + 0.1 * rng.random((300, 40)) * (rng.random((300, 40)) < 0.2)
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name, rows in (("trn", slice(240)), ("tst", slice(240, 300))):
+        save(folder / f"X.{name}.npz", X[rows])
+        save(folder / f"Y.{name}.npz", Y[rows])
+    (folder / "labels.txt").write_text("".join(f"label {j}:\tWörter\n" for j in range(30)), encoding="utf-8")
+    return folder

@@ -76,6 +76,17 @@ def test_text_with_priors_shows_head_and_tail(run, folder, data, chosen):
         assert float(line.split()[-2]) == pytest.approx(100 * each.macro_f1, abs=0.005)
 
 
+def test_what_was_expected_beside_what_came_true(run, folder, data, chosen):
+    arguments = "evaluate", "truth.npz", "chosen.npz", "--probabilities", "probabilities.npz"
+    evaluation = tw.evaluate(data.truth, chosen, probabilities=data.probabilities)
+    assert run(folder, *arguments).out == f"{evaluation}\n"
+    values = json.loads(run(folder, *arguments, "--format", "json").out)
+    assert values == {**evaluation, "expected": evaluation.expected}
+    rows = list(csv.DictReader(io.StringIO(run(folder, *arguments, "--format", "csv").out)))
+    assert {row["metric"]: float(row["value"]) for row in rows} == evaluation.to_dict()
+    assert {row["metric"]: float(row["expected"]) for row in rows if row["expected"]} == evaluation.expected
+
+
 def test_a_plain_matrix_is_a_selection_too(run, folder, data, chosen):
     save(folder / "matrix.npz", chosen.to_csr())
     done = run(folder, "evaluate", "truth.npz", "matrix.npz", "--format", "json")

@@ -16,6 +16,8 @@ examples:
       two metrics, on the first 3 labels of each instance
   tailwise evaluate truth.npz chosen.npz --priors train-labels.npz
       propensity-scored metrics too, and head, torso and tail apart
+  tailwise evaluate truth.npz chosen.npz --probabilities probabilities.npz
+      what was expected beside what came true
   tailwise evaluate truth.npz chosen.npz --format json | jq '."macro-f1"'
 """
 
@@ -36,6 +38,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--labels", default="all", help="average macro metrics over all labels, or those present")
     parser.add_argument("--zero-division", type=float, default=0.0, help="value of 0/0: 0, 1 or nan (default: 0)")
     parser.add_argument("--priors", metavar="FILE", help="0/1 matrix of training labels")
+    parser.add_argument("--probabilities", metavar="FILE", help="probabilities that it was chosen by: what to expect")
     parser.add_argument("--format", choices=["text", "json", "csv"], default="text", help="default: %(default)s")
     parser.set_defaults(run=run)
 
@@ -51,20 +54,26 @@ def run(options: argparse.Namespace) -> int:
         labels=options.labels,
         zero_division=options.zero_division,
         priors=options.priors,
+        probabilities=options.probabilities,
     )
     if options.format == "json":
         # JSON has no NaN.
-        values = {name: None if math.isnan(value) else value for name, value in evaluation.items()}
-        print(json.dumps(values, indent=2))
+        values: dict[str, Any] = {name: None if math.isnan(value) else value for name, value in evaluation.items()}
+        print(json.dumps(values | ({"expected": evaluation.expected} if evaluation.expected else {}), indent=2))
     elif options.format == "csv":
-        print("metric,value")
-        for name, value in evaluation.items():
-            print(f"{name},{value!r}")
+        _print_csv(evaluation)
     else:
         print(evaluation)
         if options.priors is not None:
             _print_bins(evaluation)
     return 0
+
+
+def _print_csv(evaluation: Any) -> None:
+    print("metric,value,expected" if evaluation.expected else "metric,value")
+    for name, value in evaluation.items():
+        more = f",{evaluation.expected.get(name, '')}" if evaluation.expected else ""
+        print(f"{name},{value!r}{more}")
 
 
 def _print_bins(evaluation: Any) -> None:

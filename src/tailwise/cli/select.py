@@ -6,6 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tailwise.cli.search_options import add_search_options, parse_budget, read_search_options
+
 if TYPE_CHECKING:
     from tailwise.selection import Selection
 
@@ -43,41 +45,15 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("probabilities", metavar="PROBS", help="sparse matrix of label probabilities (.npz)")
     parser.add_argument("-u", "--utility", required=True, help="what to maximise, for instance macro-f1")
-    parser.add_argument("-k", required=True, type=_budget, help="labels per instance, or none for no budget")
+    parser.add_argument("-k", required=True, type=parse_budget, help="labels per instance, or none for no budget")
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help="where to write the selection (.npz)")
     parser.add_argument("--priors", metavar="FILE", help="0/1 matrix of training labels, for ps-precision and others")
-    parser.add_argument(
-        "--condition-positives",
-        choices=["candidates", "priors"],
-        default="candidates",
-        help="expected positives per label: summed over the candidates, or the training priors times n",
-    )
     parser.add_argument("--top", type=int, metavar="N", help="use only the N most probable labels of each instance")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
     parser.add_argument("--keep-partial", action="store_true", help="after Ctrl-C, write the best selection so far")
     parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
-    _add_search_options(parser)
+    add_search_options(parser)
     parser.set_defaults(run=run)
-
-
-def _add_search_options(parser: argparse.ArgumentParser) -> None:
-    search = parser.add_argument_group("search")
-    search.add_argument(
-        "--method", default="auto", help="auto, instance, ascent, global or greedy (default: %(default)s)"
-    )
-    search.add_argument("--expectation", default="auto", help="auto, semi or exact (default: %(default)s)")
-    search.add_argument("--init", default="top", help="start of the ascent: top, random, greedy (default: %(default)s)")
-    search.add_argument(
-        "--tolerance", type=float, default=1e-7, help="stop below this gain a pass (default: %(default)s)"
-    )
-    search.add_argument("--max-passes", type=int, default=100, help="at most so many passes (default: %(default)s)")
-    search.add_argument(
-        "--batch", type=_batch, default="auto", help="instances that move at once (default: %(default)s)"
-    )
-    search.add_argument("--fill", default="least-loss", help="empty slots: least-loss or none (default: %(default)s)")
-    search.add_argument("--workers", type=int, help="threads (default: all cores)")
-    search.add_argument("--certify", action="store_true", help="prove how close to the optimum the selection is")
-    search.add_argument("--seed", type=int, default=0, help="seed of the visiting order (default: %(default)s)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -92,9 +68,8 @@ def run(options: argparse.Namespace) -> int:
         options.utility,
         options.k,
         priors=None if options.priors is None else load_labels(options.priors),
-        condition_positives="priors" if options.condition_positives == "priors" else None,
         progress=sys.stderr.isatty() and not options.quiet,
-        **{name: getattr(options, name) for name in SEARCH_OPTIONS},
+        **read_search_options(options),
     )
     if selection.interrupted and not options.keep_partial:
         print("tailwise: interrupted, nothing written (--keep-partial would keep the best so far)", file=sys.stderr)
@@ -103,20 +78,6 @@ def run(options: argparse.Namespace) -> int:
     if not options.quiet:
         print(_summary(selection, options))
     return INTERRUPTED if selection.interrupted else 0
-
-
-SEARCH_OPTIONS = (
-    "method",
-    "expectation",
-    "init",
-    "tolerance",
-    "max_passes",
-    "batch",
-    "fill",
-    "workers",
-    "certify",
-    "seed",
-)
 
 
 def _summary(selection: Selection, options: argparse.Namespace) -> str:
@@ -129,23 +90,3 @@ def _summary(selection: Selection, options: argparse.Namespace) -> str:
         f"({selection.method}, {passes}{state}, {selection.seconds:.2f} s)\n{proof}"
         f"{selection.n_instances:,} instances written to {options.output}"
     )
-
-
-def _budget(text: str) -> int | None:
-    if text.lower() == "none":
-        return None
-    try:
-        return int(text)
-    except ValueError as error:
-        msg = f"k must be an integer, or none for no budget. Got {text!r}."
-        raise argparse.ArgumentTypeError(msg) from error
-
-
-def _batch(text: str) -> int | str:
-    if text == "auto":
-        return text
-    try:
-        return int(text)
-    except ValueError as error:
-        msg = f"batch must be an integer, or auto. Got {text!r}."
-        raise argparse.ArgumentTypeError(msg) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,13 @@ class Evaluation(Mapping[str, float]):
         First line of the printed table.
     training_counts, edges : ndarray, optional
         Training instances of each of the m labels, and the edges between bins of them.
+    expected : mapping of str to float, optional
+        What was expected of the metrics that are utilities.
+
+    Attributes
+    ----------
+    expected : dict of str to float
+        What was expected by the probabilities; empty where none were given.
 
     Examples
     --------
@@ -53,12 +61,14 @@ class Evaluation(Mapping[str, float]):
         title: str,
         training_counts: NDArray | None = None,
         edges: NDArray | None = None,
+        expected: Mapping[str, float] | None = None,
     ) -> None:
         self._values = dict(values)
         self._counts = counts
         self._title = title
         self._training_counts = training_counts
         self._edges = edges
+        self.expected: dict[str, float] = dict(expected or {})
 
     def __getitem__(self, name: str) -> float:
         return self._values[name]
@@ -103,14 +113,23 @@ class Evaluation(Mapping[str, float]):
         return average_by_frequency(self._counts, self._training_counts, self._edges)
 
     def to_frame(self) -> Any:
-        """The values as a pandas DataFrame: one row per metric (the index), one column ``value``."""
+        """The values as a pandas DataFrame: one row per metric, a column ``value``, and ``expected`` where there is."""
         try:
             import pandas as pd
         except ImportError as error:
             msg = "to_frame needs pandas, which is not installed. Run: pip install pandas"
             raise MissingExtraError(msg) from error
-        return pd.DataFrame({"value": list(self.values())}, index=pd.Index(list(self), name="metric"))
+        columns = {"value": list(self.values())}
+        if self.expected:
+            columns["expected"] = [self.expected.get(name, math.nan) for name in self]
+        return pd.DataFrame(columns, index=pd.Index(list(self), name="metric"))
 
     def __repr__(self) -> str:
         width = max(map(len, self._values), default=0)
-        return "\n".join([self._title, *(f"  {name:<{width}}  {value:.4f}" for name, value in self.items())])
+        if not self.expected:
+            return "\n".join([self._title, *(f"  {name:<{width}}  {value:.4f}" for name, value in self.items())])
+        lines = [self._title, f"  {'':<{width}}  realised  expected"]
+        for name, value in self.items():
+            promise = f"{self.expected[name]:.4f}" if name in self.expected else ""
+            lines.append(f"  {name:<{width}}  {value:>8.4f}  {promise:>8}".rstrip())
+        return "\n".join(lines)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailwise.chosen import Chosen
 from tailwise.errors import InputError
 from tailwise.metrics.counts import InstanceCounts, LabelCounts, count
 from tailwise.metrics.evaluation import Evaluation
+from tailwise.metrics.expected import check_comparable, expect_metrics
 from tailwise.metrics.formulas import INSTANCE_METRICS, average, ratio_for
 from tailwise.metrics.frequency import DEFAULT_EDGES, check_edges
 from tailwise.metrics.names import find_label_formula, resolve_names
@@ -20,7 +22,6 @@ from tailwise.metrics.reading import read_priors, read_selection, read_truth
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tailwise.chosen import Chosen
     from tailwise.utilities.priors import LabelPriors
 
 __all__ = ["evaluate"]
@@ -37,6 +38,7 @@ def evaluate(
     priors: Any = None,
     propensity: tuple[float, float] = (0.55, 1.5),
     bins: Any = None,
+    probabilities: Any = None,
 ) -> Evaluation:
     r"""Compare a selection with true labels.
 
@@ -81,11 +83,17 @@ def evaluate(
     bins : sequence of float, optional
         Edges on training counts for :meth:`Evaluation.by_frequency`. Default: 10 and 100, that is
         tail <= 10 < torso <= 100 < head.
+    probabilities : array_like or path, optional
+        Label probabilities of the same instances, in any form that :func:`select` takes: the evaluation then says what
+        was expected by them, beside what came true, for precisions and all averages over labels but
+        ``catalogue-coverage``. The further apart the two, the less the probabilities are to be trusted: see
+        :class:`Calibrator`. Needs ``labels="all"`` and ``zero_division=0``.
 
     Returns
     -------
     Evaluation
-        A mapping from names to values. One pass over both inputs, O((n + nnz) k + m) at worst.
+        A mapping from names to values, with ``expected`` where probabilities are given. One pass over both inputs,
+        O((n + nnz) k + m) at worst; an expected value takes as long as :func:`expected_utility`.
 
     Examples
     --------
@@ -98,8 +106,17 @@ def evaluate(
       recall     0.5000
       macro-f1   0.2667
       coverage   0.3333
+    >>> probabilities = np.array([[0.9, 0.4, 0.1], [0.8, 0.1, 0.1], [0.6, 0.2, 0.1]])
+    >>> tw.evaluate(truth, selection, ["precision", "ndcg", "macro-f1"], probabilities=probabilities)
+    Evaluation of 3 instances and 3 labels
+                 realised  expected
+      precision    0.6667    0.4833
+      ndcg         0.8770
+      macro-f1     0.8222    0.4144
     """
     _check_options(labels, zero_division, propensity)
+    if probabilities is not None:
+        check_comparable(labels, zero_division)
     true = read_truth(truth)
     chosen = read_selection(selection, true.shape)
     label_priors = read_priors(priors, true.shape[1])
@@ -107,11 +124,15 @@ def evaluate(
     edges = _choose_edges(bins, label_priors)
     weights = np.ones(true.shape[1]) if label_priors is None else label_priors.inverse_propensities(*propensity)
 
-    by_label, by_instance = count(true, _first_labels(chosen, k), k, weights, zero_division)
+    judged = _first_labels(chosen, k)
+    by_label, by_instance = count(true, judged, k, weights, zero_division)
     averaged = by_label if labels == "all" else by_label.where(by_label.condition_positives > 0)
     values = {name: _compute(name, averaged, by_instance) for name in names}
+    expected = {}
+    if probabilities is not None:
+        expected = expect_metrics(names, probabilities, Chosen(judged, true.shape[1]), k, label_priors, propensity)
     title = f"Evaluation of {true.shape[0]:,} instances and {true.shape[1]:,} labels" + (f" at k={k}" if k else "")
-    return Evaluation(values, averaged, title, None if label_priors is None else label_priors.counts, edges)
+    return Evaluation(values, averaged, title, None if label_priors is None else label_priors.counts, edges, expected)
 
 
 def _compute(name: str, by_label: LabelCounts, by_instance: InstanceCounts) -> float:

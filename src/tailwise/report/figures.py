@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tailwise.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from tailwise.estimators.reliability import Reliability
     from tailwise.experiments import Curve
 
-__all__ = ["save_trade_off"]
+__all__ = ["save_reliability", "save_trade_off"]
 
 _MARKERS = "osD^vP"
 
@@ -32,19 +33,49 @@ def save_trade_off(
     title : str
         What is shown, above the axes.
     """
+    figure = _new_figure(8.5, 5)
+    axes = figure.add_subplot()
+    curve.plot(axes)
+    for turn, (name, (first, second)) in enumerate(others.items()):
+        axes.plot(first, second, _MARKERS[turn % len(_MARKERS)], color=f"C{turn + 1}", label=name)
+    _dress(axes, title)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    figure.savefig(path, dpi=144)
+
+
+def save_reliability(path: str | os.PathLike, models: Mapping[str, Reliability], *, title: str) -> None:
+    """Draw the reliability diagrams of several models, or of one before and after calibration, into one picture.
+
+    Parameters
+    ----------
+    path : path
+        Where to write; the suffix decides the format (.png, .svg).
+    models : mapping
+        Name to what :func:`tailwise.estimators.reliability.reliability` gave.
+    title : str
+        What is shown, above the axes.
+    """
+    figure = _new_figure(6, 6)
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], color="0.7", linewidth=1, label="what it says is what comes true")
+    for name, found in models.items():
+        found.plot(axes, label=name)
+    _dress(axes, title)
+    axes.set_aspect("equal")
+    figure.savefig(path, dpi=144)
+
+
+def _new_figure(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         msg = "A picture needs matplotlib, which is not installed. Run: pip install 'tailwise[plot]'"
         raise MissingExtraError(msg) from error
-    figure = Figure(figsize=(8.5, 5), layout="constrained")
-    axes = figure.add_subplot()
-    curve.plot(axes)
-    for turn, (name, (first, second)) in enumerate(others.items()):
-        axes.plot(first, second, _MARKERS[turn % len(_MARKERS)], color=f"C{turn + 1}", label=name)
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _dress(axes: Any, title: str) -> None:
     axes.set_title(title, loc="left", fontsize=11)
     axes.grid(color="0.92")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    figure.savefig(path, dpi=144)

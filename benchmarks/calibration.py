@@ -1,0 +1,124 @@
+"""Calibration fitted on half of a test set, judged on the other half: the error at 5, and macro-F1 by exact selection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from harness import Result
+
+import tailwise as tw
+from tailwise.datasets import load, load_labels
+from tailwise.estimators.calibrator import Calibrator
+from tailwise.estimators.reliability import reliability
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+PROBABILITIES = {
+    "tibkat-gnd-en": "plt-top100.tst.npz",
+    "cve-libraries": "plt-top100.tst.npz",
+    "mulan-delicious": "plt-top100.tst.npz",
+    "mulan-bibtex": "plt-top100.tst.npz",
+    "dnb-gnd-predictions": "P.mean.tst.npz",
+}
+UTILITY, K = "macro-f1", 5
+SPLITS = range(3)  # seeds; either half is fitted on once, so that there are twice as many judgements
+KINDS = {
+    "isotonic": {"method": "isotonic"},
+    "platt": {"method": "platt"},
+    "temperature": {"method": "temperature"},
+    "isotonic by frequency": {"method": "isotonic", "by": "frequency"},
+    "context": {"method": "context"},
+}
+ASKED_ON = "tibkat-gnd-en"
+
+
+class Problem(NamedTuple):
+    """Probabilities and true labels of a test set, and what training says of the labels (None where unknown)."""
+
+    probabilities: sp.csr_array
+    truth: sp.csr_array
+    priors: tw.LabelPriors | None
+
+    def half(self, rows: np.ndarray) -> Problem:
+        return Problem(self.probabilities[rows], self.truth[rows], self.priors)
+
+
+class Judgement(NamedTuple):
+    """In percent: error at 5 in bins of equal size and of equal width, macro-F1 realised and expected."""
+
+    error: float
+    error_by_width: float
+    realised: float
+    expected: float
+
+
+def run() -> Iterator[Result]:
+    for name, file in PROBABILITIES.items():
+        if not (DATA / name / file).is_file():
+            yield Result(f"{name}: calibration", "for information", "data not present", is_met=True)
+            continue
+        problem = read(DATA / name, file)
+        raw = judge_all(problem, None)
+        for kind, parameters in KINDS.items():
+            if problem.priors is None and "by" in parameters:
+                continue
+            yield from compare(name, kind, raw, judge_all(problem, parameters))
+
+
+def read(folder: Path, file: str) -> Problem:
+    training = folder / "Y.trn.npz"
+    priors = tw.LabelPriors.from_labels(load_labels(training)) if training.is_file() else None
+    return Problem(load(folder / file), load_labels(folder / "Y.tst.npz"), priors)
+
+
+def judge_all(problem: Problem, parameters: dict | None) -> list[Judgement]:
+    """One judgement per split and half."""
+    judgements = []
+    for seed in SPLITS:
+        halves = np.array_split(np.random.default_rng(seed).permutation(problem.truth.shape[0]), 2)
+        first, second = (problem.half(np.sort(rows)) for rows in halves)
+        judgements += [judge(first, second, parameters), judge(second, first, parameters)]
+    return judgements
+
+
+def judge(fitted_on: Problem, judged_on: Problem, parameters: dict | None) -> Judgement:
+    probabilities, truth = judged_on.probabilities, judged_on.truth
+    if parameters is not None:
+        calibrator = Calibrator(**parameters).fit(fitted_on.probabilities, fitted_on.truth, priors=fitted_on.priors)
+        probabilities = calibrator.transform(probabilities)
+    selection = tw.select(probabilities, UTILITY, K)
+    return Judgement(
+        100 * reliability(probabilities, truth, K).error,
+        100 * reliability(probabilities, truth, K, strategy="uniform").error,
+        100 * tw.evaluate(truth, selection, [UTILITY])[UTILITY],
+        100 * selection.expected,
+    )
+
+
+def compare(name: str, kind: str, raw: list[Judgement], calibrated: list[Judgement]) -> Iterator[Result]:
+    before, after = mean(raw), mean(calibrated)
+    is_asked = kind != "temperature"  # which cannot make up for probabilities that are too small in all
+    figures = {"raw": [each._asdict() for each in raw], "calibrated": [each._asdict() for each in calibrated]}
+    yield Result(
+        f"{name}, {kind}: calibration error at {K}",
+        "at most half" if is_asked else "for information",
+        f"{before.error:.2f} % before, {after.error:.2f} % after; bins of equal width {before.error_by_width:.2f} %, "
+        f"{after.error_by_width:.2f} %",
+        not is_asked or after.error <= before.error / 2,
+        figures,
+    )
+    gains = np.array([each.realised for each in calibrated]) - [each.realised for each in raw]
+    yield Result(
+        f"{name}, {kind}: {UTILITY} at {K}, true labels (expected)",
+        "better than uncalibrated" if name == ASKED_ON and kind == "context" else "for information",
+        f"{before.realised:.2f} % ({before.expected:.2f} %) before, {after.realised:.2f} % ({after.expected:.2f} %) "
+        f"after; gain {gains.mean():+.3f}, better in {np.sum(gains > 0)} of {gains.size}",
+        not (name == ASKED_ON and kind == "context") or gains.mean() > 0,
+    )
+
+
+def mean(judgements: list[Judgement]) -> Judgement:
+    return Judgement(*np.mean(judgements, axis=0))

@@ -1,0 +1,70 @@
+"""``tailwise run``: train, predict, select and evaluate in one go, with a record of how it was done."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from tailwise.cli.search_options import add_search_options, parse_budget
+from tailwise.cli.tree_options import add_calibration_options, add_tree_options
+
+__all__ = ["add_parser"]
+
+EXAMPLES = """\
+examples:
+  tailwise run data -u macro-f1 -k 5 -o first-run
+      train on data/*.trn.npz, choose five labels for each row of data/X.tst.npz, score them on data/Y.tst.npz
+  tailwise run data -u macro-f1 -k 5 -o second-run --calibration context --certify
+      with honest probabilities, and the proof of how close to the optimum the selection is
+  tailwise run data -u coverage -k 5 -o third-run --method tree
+      greedily, on the tree itself, without a shortlist
+
+DIR holds X.trn.npz, Y.trn.npz and X.tst.npz, sparse matrices as scipy.sparse.save_npz writes them; Y.tst.npz, without
+which nothing is evaluated; and labels.txt, with the name of a label in each line, where there are names.
+
+OUT becomes a folder with model.tree, probabilities.npz, selection.npz, selection.tsv (with names), calibrator.npz where
+asked for, and run.json: configuration, seed, versions, SHA-256 of the inputs, seconds, metrics, certificate.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to those of the parser."""
+    parser = commands.add_parser(
+        "run",
+        help="train, predict, select and evaluate in one go",
+        description="Train a label tree, predict, select and evaluate in one go, and write down how it was done.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("data", metavar="DIR", help="folder with training and test data")
+    parser.add_argument("-u", "--utility", required=True, help="what to maximise, for instance macro-f1")
+    parser.add_argument("-k", required=True, type=parse_budget, help="labels per instance, or none for no budget")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="the folder to write")
+    parser.add_argument("--top", type=int, default=100, help="labels of the shortlist (default: %(default)s)")
+    parser.add_argument("--beam", type=int, metavar="N", help="follow only N nodes a level: faster, no longer exact")
+    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it is the folder of an earlier run")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
+    add_search_options(parser)
+    add_tree_options(parser)
+    calibration = parser.add_argument_group("calibration")
+    calibration.add_argument(
+        "--calibration", metavar="METHOD", help="isotonic, platt, temperature or context, by cross-validation"
+    )
+    add_calibration_options(calibration)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    from tailwise.cli.outputs import check_new_folder, folder_written_beside
+    from tailwise.cli.pipeline import Pipeline
+
+    check_new_folder(options.output, overwrite=options.overwrite)
+    pipeline = Pipeline(options)
+    pipeline.train()
+    pipeline.select()
+    pipeline.evaluate()
+    with folder_written_beside(options.output) as draft:
+        pipeline.save(draft)
+    if not options.quiet:
+        print(pipeline.summary())
+    return 0

@@ -1,0 +1,143 @@
+"""The curves from a model's probabilities to calibrated ones. All of them rise with the probability."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import isotonic_regression, minimize
+from scipy.special import expit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["CURVES", "FITTERS", "CalibrationCurve", "InContext", "Logistic", "PiecewiseLinear"]
+
+# Logits are cut off where the probabilities of models are rounded to 0 or 1 (single precision is finer near 0).
+LOWEST, HIGHEST = 1e-12, 1 - 6e-8
+SLOPES, OFFSETS, NOT_ABOVE_ZERO, FREE = (1e-3, 1e3), (-50.0, 50.0), (-50.0, 0.0), (-50.0, 50.0)
+
+
+class PiecewiseLinear(NamedTuple):
+    """Linear between knots, constant before the first and after the last."""
+
+    knots: NDArray
+    values: NDArray
+
+    def __call__(self, probabilities: NDArray, context: NDArray | None = None) -> NDArray:
+        return np.interp(probabilities, self.knots, self.values)
+
+
+class Logistic(NamedTuple):
+    """The logistic function of ``slope * logit(probability) + offset``."""
+
+    slope: float
+    offset: float
+
+    def __call__(self, probabilities: NDArray, context: NDArray | None = None) -> NDArray:
+        return expit(_columns(probabilities) @ (self.offset, self.slope))
+
+
+class InContext(NamedTuple):
+    """A piecewise linear curve of the logistic function of a weighted sum of one, the logit, and the context."""
+
+    weights: NDArray
+    knots: NDArray
+    values: NDArray
+
+    def __call__(self, probabilities: NDArray, context: NDArray | None = None) -> NDArray:
+        scores = expit(_columns(probabilities, context) @ self.weights)
+        return np.interp(scores, self.knots, self.values)
+
+
+CalibrationCurve = PiecewiseLinear | Logistic | InContext
+
+
+def fit_isotonic(probabilities: NDArray, is_true: NDArray, context: NDArray | None = None) -> PiecewiseLinear:
+    r"""The rising step function with the least squared error, made continuous.
+
+    Each step is represented by one knot: the mean probability of its candidates, and the share of them that is true.
+    Between the knots the curve is linear (Oron and Flournoy, "Centered isotonic regression", 2017), so that candidates
+    that the model ranked apart stay apart where a step would tie them. From (0, 0) to the first knot it is linear, too;
+    beyond the last it is constant. No step says "never" or "always": n candidates without a true one count as one in
+    n + 2, n true ones as n + 1 in n + 2.
+    """
+    points, group = np.unique(probabilities, return_inverse=True)
+    sizes = np.bincount(group)
+    shares = np.bincount(group, weights=is_true) / sizes
+    fitted = isotonic_regression(shares, weights=sizes)
+    starts = fitted.blocks[:-1]
+    n = np.add.reduceat(sizes, starts)
+    knots = np.add.reduceat(points * sizes, starts) / n
+    values = _without_certainty(fitted.x[starts], n)
+    if knots[0] > 0:
+        knots, values = np.concatenate([[0.0], knots]), np.concatenate([[0.0], values])
+    return PiecewiseLinear(knots, values)
+
+
+def _without_certainty(values: NDArray, n: NDArray) -> NDArray:
+    """Only the first step can be at 0 and only the last at 1; both keep their order with their neighbours."""
+    values = values.copy()
+    if values[-1] >= 1:
+        values[-1] = max((n[-1] + 1) / (n[-1] + 2), *values[-2:-1], 0.0)
+    if values[0] <= 0:
+        values[0] = min(1 / (n[0] + 2), *values[1:2], 1.0)
+    return values
+
+
+def fit_platt(probabilities: NDArray, is_true: NDArray, context: NDArray | None = None) -> Logistic:
+    """Slope and offset of the largest likelihood; with Platt's targets, which never say "never" or "always"."""
+    offset, slope = _fit_logistic(_columns(probabilities), is_true, (OFFSETS, SLOPES))
+    return Logistic(float(slope), float(offset))
+
+
+def fit_temperature(probabilities: NDArray, is_true: NDArray, context: NDArray | None = None) -> Logistic:
+    """The slope, one over the temperature, of the largest likelihood; a probability of one half stays."""
+    _, slope = _fit_logistic(_columns(probabilities), is_true, ((0.0, 0.0), SLOPES))
+    return Logistic(float(slope), 0.0)
+
+
+def fit_in_context(probabilities: NDArray, is_true: NDArray, context: NDArray | None = None) -> InContext:
+    """Weights of the largest likelihood, then an isotonic curve; a better rank never counts against a candidate."""
+    columns = _columns(probabilities, context)
+    weights = _fit_logistic(columns, is_true, (OFFSETS, SLOPES, NOT_ABOVE_ZERO, FREE, FREE))
+    curve = fit_isotonic(expit(columns @ weights), is_true)
+    return InContext(weights, curve.knots, curve.values)
+
+
+def _fit_logistic(columns: NDArray, is_true: NDArray, bounds: tuple[tuple[float, float], ...]) -> NDArray:
+    """Weights of the columns with the largest likelihood of Platt's targets; the search starts from a slope of one."""
+    n_true = float(is_true.sum())
+    n_false = is_true.size - n_true
+    targets = np.where(is_true > 0, (n_true + 1) / (n_true + 2), 1 / (n_false + 2))
+
+    def loss(weights: NDArray) -> tuple[float, NDArray]:
+        z = columns @ weights
+        return float(np.mean(np.logaddexp(0, z) - targets * z)), (expit(z) - targets) @ columns / targets.size
+
+    start = np.zeros(len(bounds))
+    start[1] = 1.0
+    options = {"ftol": 1e-14, "gtol": 1e-9, "maxiter": 500}
+    return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+
+
+def _columns(probabilities: NDArray, context: NDArray | None = None) -> NDArray:
+    """One, the logit, and the context: (nnz, 2) or more."""
+    p = np.clip(np.asarray(probabilities, dtype=np.float64), LOWEST, HIGHEST)
+    parts = [np.ones(p.size), np.log(p) - np.log1p(-p)]
+    return np.column_stack(parts if context is None else [*parts, context])
+
+
+FITTERS: dict[str, Callable[[NDArray, NDArray, NDArray | None], CalibrationCurve]] = {
+    "isotonic": fit_isotonic,
+    "platt": fit_platt,
+    "temperature": fit_temperature,
+    "context": fit_in_context,
+}
+CURVES: dict[str, Any] = {
+    "isotonic": PiecewiseLinear,
+    "platt": Logistic,
+    "temperature": Logistic,
+    "context": InContext,
+}

@@ -1,0 +1,180 @@
+"""From features, labels and a tree to the weights of its nodes, parent by parent, in threads."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tailwise.estimators.sharing import share_jobs
+from tailwise.estimators.weights import Packed, concatenate
+from tailwise.kernels import node_training as kernels
+from tailwise.kernels.lanes import LANES
+from tailwise.kernels.node_training import Matrix, Scratch, Settings
+from tailwise.kernels.node_weights import Weights, pack_children
+from tailwise.kernels.tree_search import EXPONENTIAL, LOGISTIC
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+    from tailwise.engines import Threads
+    from tailwise.estimators.tree import Tree
+
+__all__ = ["Reached", "TrainingOptions", "find_reached", "train_nodes"]
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What the classifier of a node minimises, how far, and what is kept of it."""
+
+    loss: str = "logistic"
+    cost: float = 1.0
+    positive_weight: float = 1.0
+    threshold: float = 0.1
+    tolerance: float = 0.1
+    max_epochs: int = 20
+    seed: int = 0
+
+    @property
+    def link(self) -> int:
+        return LOGISTIC if self.loss == "logistic" else EXPONENTIAL
+
+    def settings(self) -> Settings:
+        costs = np.float32(self.cost), np.float32(self.cost * self.positive_weight)
+        return Settings(self.loss == "logistic", *costs, np.float32(self.tolerance), self.max_epochs)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """For each node the instances with a label below it, ascending."""
+
+    indptr: NDArray  # int64 (nodes + 1,)
+    instances: NDArray  # int32
+    n_instances: int
+
+    def of(self, node: int) -> NDArray:
+        return self.instances[self.indptr[node] : self.indptr[node + 1]]
+
+    def training_instances(self, parent: int) -> NDArray:
+        """The instances that the children of a node learn from; those of the root from all, labels or none."""
+        return np.arange(self.n_instances, dtype=np.int32) if parent == 0 else self.of(parent)
+
+
+def find_reached(tree: Tree, rows: NDArray, labels: NDArray, n_instances: int) -> Reached:
+    """The instances of each node, from pairs of an instance and a label that it has."""
+    levels = []
+    pair = np.unique(tree.leaves[labels] * np.int64(n_instances) + rows)
+    while pair.size:
+        levels.append(pair)
+        node = tree.parents[pair // n_instances]
+        pair = np.unique((node * n_instances + pair % n_instances)[node > 0])
+    # Where leaves stand at several levels, two of them may have led to one node.
+    pairs = np.unique(np.concatenate([*levels, np.empty(0, np.int64)]))
+    indptr = np.searchsorted(pairs // n_instances, np.arange(tree.n_nodes + 1))
+    return Reached(indptr, (pairs % n_instances).astype(np.int32), n_instances)
+
+
+def train_nodes(
+    matrix: Matrix,
+    n_features: int,
+    tree: Tree,
+    reached: Reached,
+    options: TrainingOptions,
+    threads: Threads,
+    watch: Callable[[Iterable], Iterable] = iter,
+) -> Weights:
+    """Train the children of every inner node; the result does not depend on the threads.
+
+    Parameters
+    ----------
+    watch : callable
+        Given the numbers of the jobs, gives them back one by one: a progress bar.
+    """
+    parents = tree.inner_nodes
+    jobs = _plan_jobs(tree, reached, threads.workers)
+
+    def make_room() -> Scratch:
+        return Scratch(np.full(n_features, -1, np.int32), np.empty(reached.n_instances, np.int32))
+
+    def train(job: Job, scratch: Scratch) -> Packed | tuple[NDArray, NDArray]:
+        features, tables = train_blocks(matrix, tree, reached, job, options, scratch)
+        return _pack(features, tables, tree, reached, job.parent, options) if job.is_whole else (features, tables)
+
+    results: dict[int, list] = {}
+    for job, result in zip(jobs, share_jobs(threads, jobs, make_room, train, watch), strict=True):
+        results.setdefault(job.parent, []).append(result)
+    packed = []
+    for parent in parents:
+        parts = results.pop(int(parent))
+        if not isinstance(parts[0], Packed):
+            tables = np.concatenate([tables for _, tables in parts])
+            parts = [_pack(parts[0][0], tables, tree, reached, int(parent), options)]
+        packed.append(parts[0])
+    return concatenate(packed, parents, tree.first_children)
+
+
+class Job(NamedTuple):
+    """Blocks of sixteen children of one parent."""
+
+    parent: int
+    first_block: int
+    last_block: int
+    is_whole: bool
+
+
+def train_blocks(
+    matrix: Matrix, tree: Tree, reached: Reached, job: Job, options: TrainingOptions, scratch: Scratch
+) -> tuple[NDArray, NDArray]:
+    """The features of the instances that reach a parent, and the weights of some of its children for them."""
+    first, last = (int(node) for node in tree.first_children[job.parent : job.parent + 2])
+    instances = reached.training_instances(job.parent)
+    rows, norms, features = kernels.localise(matrix, instances, scratch)
+    permutation = np.random.default_rng([options.seed, job.parent]).permutation(instances.size)
+    tables = np.zeros((job.last_block - job.first_block, features.size, LANES), np.float32)
+    state = np.empty((instances.size, 3, LANES), np.float32)
+    for block, table in enumerate(tables, start=job.first_block):
+        begin = first + block * LANES
+        end = min(last, begin + LANES)
+        kernels.mark_positives(state, reached.indptr, reached.instances, begin, end, scratch.position_of)
+        kernels.train_block(rows, norms, state, table, permutation, options.settings())
+    return features, tables
+
+
+def _plan_jobs(tree: Tree, reached: Reached, n_workers: int) -> list[Job]:
+    """The largest first, and none so large that the threads would wait for it at the end."""
+    parents = tree.inner_nodes
+    n_blocks = -(-np.diff(tree.first_children)[parents] // LANES)
+    n_reached = np.where(parents == 0, reached.n_instances, np.diff(reached.indptr)[parents])
+    costs = n_reached * n_blocks
+    largest = costs.sum() / (4 * n_workers)
+    n_parts = np.minimum(n_blocks, np.where(n_workers > 1, np.ceil(costs / max(1, largest)), 1).astype(np.int64))
+    jobs = []
+    for x in np.argsort(-(costs // n_parts.clip(1)), kind="stable"):
+        edges = np.linspace(0, n_blocks[x], max(1, n_parts[x]) + 1).astype(int)
+        jobs += [Job(int(parents[x]), int(a), int(b), len(edges) == 2) for a, b in pairwise(edges)]
+    return jobs
+
+
+def _pack(
+    features: NDArray, tables: NDArray, tree: Tree, reached: Reached, parent: int, options: TrainingOptions
+) -> Packed:
+    """The table of a parent; a child without positives among n instances has no weights, probability 1 / (n + 2)."""
+    first, last = tree.first_children[parent : parent + 2]
+    biases = tables[:, kernels.BIAS_FEATURE].reshape(-1)[: last - first].copy()
+    unseen = np.flatnonzero(np.diff(reached.indptr)[first:last] == 0)
+    tables[unseen // LANES, :, unseen % LANES] = 0.0
+    biases[unseen] = score_of(1 / (reached.training_instances(parent).size + 2), options.link)
+    slots, children, values = pack_children(tables, features, last - first, np.float32(options.threshold))
+    return Packed(slots, children, values, biases)
+
+
+def score_of(probability: float, link: int) -> float:
+    """The score that stands for a probability, below 1."""
+    if link == LOGISTIC:
+        return math.log(probability / (1 - probability))
+    return 1 - math.sqrt(-math.log(probability))

@@ -1,0 +1,248 @@
+"""``tailwise run``: everything in one go, and the record of it."""
+
+import csv
+import hashlib
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import tailwise as tw
+from tailwise.cli.main import main
+from tailwise.datasets import load, load_labels, load_selection, save
+from tailwise.estimators.calibrator import Calibrator
+from tailwise.estimators.label_tree import LabelTree
+
+QUICK = ("--max-epochs", "3", "--arity", "4", "--leaf-size", "8")
+RUN = ("run", "data", "-u", "macro-f1", "-k", "2", "-o", "out", *QUICK)
+PARAMETERS = {"max_epochs": 3, "arity": 4, "leaf_size": 8}
+
+
+@pytest.fixture
+def place(data_folder, monkeypatch):
+    """Be beside the folder of data."""
+    monkeypatch.chdir(data_folder.parent)
+    return data_folder.parent
+
+
+def read_record(place):
+    return json.loads((place / "out" / "run.json").read_text())
+
+
+def read_data(place):
+    names = ("X.trn.npz", "Y.trn.npz", "X.tst.npz", "Y.tst.npz")
+    return [(load_labels if name.startswith("Y") else load)(place / "data" / name) for name in names]
+
+
+def test_the_folder_holds_what_python_gives(place, capsys):
+    assert main([*RUN]) == 0
+    X, Y, X_test, truth = read_data(place)
+    model = LabelTree(**PARAMETERS).fit(X, Y)
+    probabilities = model.predict_proba(X_test)
+    selection = tw.select(probabilities, "macro-f1", 2)
+    assert sorted(path.name for path in (place / "out").iterdir()) == [
+        "model.tree",
+        "probabilities.npz",
+        "run.json",
+        "selection.npz",
+        "selection.tsv",
+    ]
+    np.testing.assert_array_equal(load("out/probabilities.npz").toarray(), probabilities.toarray())
+    np.testing.assert_array_equal(load_selection("out/selection.npz").labels, selection.labels)
+    record = read_record(place)
+    evaluation = tw.evaluate(truth, selection, priors=Y, probabilities=probabilities)
+    assert record["metrics"] == evaluation.to_dict()
+    assert record["expected_metrics"] == evaluation.expected
+    top = tw.evaluate(truth, tw.select(probabilities, "precision", 2), priors=Y)
+    assert record["top_k_metrics"] == top.to_dict()
+    out = capsys.readouterr().out
+    assert out.startswith(f"expected macro-f1: {selection.expected:.6f}\n{evaluation}\nload ")
+    assert out.endswith("everything is in out\n")
+
+
+def test_the_record_says_how_it_was_done(place):
+    assert main([*RUN, "--seed", "4", "--top", "12", "--max-passes", "5", "--quiet"]) == 0
+    record = read_record(place)
+    configuration = record["configuration"]
+    assert (configuration["utility"], configuration["k"], configuration["top"]) == ("macro-f1", 2, 12)
+    assert {name: configuration["tree"][name] for name in PARAMETERS} == PARAMETERS
+    assert configuration["tree"]["loss"] == "logistic"
+    assert configuration["selection"]["max_passes"] == 5
+    assert configuration["calibration"] is None
+    assert record["seed"] == 4
+    assert record["versions"]["tailwise"] == tw.__version__
+    assert record["versions"]["numpy"] == np.__version__
+    assert {name: each["sha256"] for name, each in record["inputs"].items()} == {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (place / "data").iterdir()
+    }
+    assert list(record["seconds"]) == ["load", "train", "predict", "select", "evaluate"]
+    assert all(seconds >= 0 for seconds in record["seconds"].values())
+    assert record["selection"]["certificate"] is None
+    assert record["selection"]["expected"] == record["expected_metrics"]["macro-f1"]
+
+
+def test_the_record_names_no_machine_and_no_path(place):
+    main([*RUN, "--quiet"])
+    assert str(place) not in (place / "out" / "run.json").read_text()
+
+
+def test_names_of_labels(place):
+    main([*RUN, "--quiet"])
+    with open("out/selection.tsv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    labels = load_selection("out/selection.npz").labels
+    assert [int(row["label"]) for row in rows] == labels.ravel().tolist()
+    assert [(row["instance"], row["rank"]) for row in rows[:3]] == [("0", "1"), ("0", "2"), ("1", "1")]
+    assert all(row["name"] == f"label {int(row['label'])}: Wörter" for row in rows)
+
+
+def test_calibration_and_certificate(place, capsys):
+    assert main([*RUN, "--calibration", "context", "--folds", "2", "--certify"]) == 0
+    assert re.search(r"proven within [\d.]+ % of the optimum", capsys.readouterr().out)
+    X, Y, X_test, _ = read_data(place)
+    tree = LabelTree(**PARAMETERS)
+    calibrator = Calibrator("context").fit_cross_validated(tree, X, Y, folds=2, top=100)
+    calibrator.save("python.npz")
+    assert (place / "out" / "calibrator.npz").read_bytes() == (place / "python.npz").read_bytes()
+    expected = calibrator.transform(tree.fit(X, Y).predict_proba(X_test))
+    np.testing.assert_array_equal(load("out/probabilities.npz").toarray(), expected.toarray())
+    record = read_record(place)
+    assert record["configuration"]["calibration"]["method"] == "context"
+    assert record["configuration"]["calibration"]["folds"] == 2
+    certificate = record["selection"]["certificate"]
+    assert certificate["value"] <= certificate["upper"]
+    assert "calibrate" in record["seconds"]
+
+
+def test_on_the_tree_itself(place):
+    words = ["run", "data", "-u", "coverage", "-k", "2", "-o", "out", *QUICK, "--method", "tree", "--quiet"]
+    assert main(words) == 0
+    X, Y, X_test, _ = read_data(place)
+    expected = LabelTree(**PARAMETERS).fit(X, Y).select(X_test, "coverage", 2, method="tree")
+    np.testing.assert_array_equal(load_selection("out/selection.npz").labels, expected.labels)
+    assert not (place / "out" / "probabilities.npz").exists()
+    record = read_record(place)
+    assert record["selection"]["method"] == "greedy"
+    assert record["metrics"]["coverage"] > 0
+    assert (record["expected_metrics"], record["top_k_metrics"]) == ({}, None)
+
+
+def test_without_test_labels_and_names(place, capsys):
+    (place / "data" / "Y.tst.npz").unlink()
+    (place / "data" / "labels.txt").unlink()
+    assert main([*RUN]) == 0
+    assert read_record(place)["metrics"] is None
+    assert not (place / "out" / "selection.tsv").exists()
+    assert "Evaluation" not in capsys.readouterr().out
+
+
+def test_without_a_budget(place):
+    assert main([*RUN[:4], "-k", "none", "-o", "out", *QUICK, "--quiet"]) == 0
+    assert read_record(place)["configuration"]["k"] is None
+
+
+def test_the_same_input_and_seed_give_the_same_bytes(place):
+    main([*RUN, "--quiet", "--workers", "1"])
+    shutil.move("out", "first")
+    main([*RUN, "--quiet", "--workers", "2"])
+    for name in ("probabilities.npz", "selection.npz", "selection.tsv"):
+        assert (place / "out" / name).read_bytes() == (place / "first" / name).read_bytes()
+
+
+def test_only_an_earlier_run_is_replaced_and_only_when_asked_for(place, capsys):
+    assert main([*RUN, "--quiet"]) == 0
+    (place / "out" / "probabilities.npz").unlink()
+    assert main([*RUN]) == 2
+    assert "Got out, which does. Use --overwrite to replace it." in capsys.readouterr().err
+    assert not (place / "out" / "probabilities.npz").exists()
+    assert main([*RUN, "--overwrite", "--quiet"]) == 0
+    assert (place / "out" / "probabilities.npz").exists()
+    (place / "out" / "run.json").unlink()
+    assert main([*RUN, "--overwrite"]) == 2
+    assert "Only the folder of an earlier run, with run.json in it, is replaced." in capsys.readouterr().err
+    assert sorted(path.name for path in place.iterdir()) == ["data", "out"]
+
+
+def change(name, matrix):
+    return lambda folder: save(folder / name, matrix)
+
+
+DAMAGE = {
+    "no test features": (lambda folder: (folder / "X.tst.npz").unlink(), r"must hold .*Missing: X\.tst\.npz\."),
+    "training rows": (change("X.trn.npz", np.ones((7, 40))), r"X\.trn\.npz must have the 240 rows .* Got 7\."),
+    "features": (change("X.tst.npz", np.ones((60, 9))), r"X\.tst\.npz must have the 40 features .* Got 9\."),
+    "test labels": (change("Y.tst.npz", np.eye(60)), r"Y\.tst\.npz must have shape \(60, 30\).* Got \(60, 60\)\."),
+    "no labels": (change("Y.trn.npz", sp.random(240, 30, 0.1, random_state=0)), r"must hold only 0 and 1, as labels"),
+    "names": (
+        lambda folder: (folder / "labels.txt").write_text("one\ntwo\n"),
+        r"one line for each of the 30 .* Got 2\.",
+    ),
+    "name bytes": (lambda folder: (folder / "labels.txt").write_bytes(b"\xff\xfe"), r"must be a readable text file"),
+}
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGE.values(), ids=DAMAGE)
+def test_bad_data(place, capsys, monkeypatch, damage, message):
+    damage(place / "data")
+    refuse(place, capsys, monkeypatch, RUN, message)
+
+
+OPTIONS = {
+    "no folder": (("run", "none", *RUN[2:]), r"The data must be a folder that exists\. Got none\."),
+    "utility": ((*RUN, "-u", "macro-f2"), r"Got 'macro-f2'\. Did you mean macro-f1\?"),
+    "k": ((*RUN, "-k", "31"), r"k must be an integer between 1 and 30, the number of labels\. Got 31\."),
+    "method": ((*RUN, "--method", "best"), r"method must be one of .* Got 'best'\."),
+    "fill": ((*RUN, "--fill", "all"), r"fill must be one of"),
+    "no bound": ((*RUN, "-u", "macro-gmean", "--certify"), r"macro-gmean"),
+    "seed": ((*RUN, "--seed=-1"), r"seed must be an integer of at least 0\. Got -1\."),
+    "top": ((*RUN, "--top", "0"), r"top and beam must be integers of at least 1\. Got top=0 and beam=None\."),
+    "beam": ((*RUN, "--beam", "0"), r"top and beam must be .* Got top=100 and beam=0\."),
+    "calibration": ((*RUN, "--calibration", "best"), r"method must be one of isotonic, .* Got 'best'\."),
+    "tree": ((*RUN, "--tree", "oak"), r"tree must be one of k-means, random, huffman\. Got 'oak'\."),
+    "tree certified": ((*RUN, "--method", "tree", "--certify"), r"method=tree needs a budget, and goes without"),
+    "no place": ((*RUN, "-o", "none/out"), r"folder that exists\. Got none/out"),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), OPTIONS.values(), ids=OPTIONS)
+def test_bad_options(place, capsys, monkeypatch, words, message):
+    refuse(place, capsys, monkeypatch, words, message)
+
+
+def refuse(place, capsys, monkeypatch, words, message):
+    """Before anything is trained, with one line, and without a trace."""
+    monkeypatch.setattr(LabelTree, "fit", lambda *arguments: pytest.fail("trained"))
+    assert main([*words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(r"tailwise: error: [^\n]*\n", err)
+    assert re.search(message, err)
+    assert [path.name for path in place.iterdir()] == ["data"]
+
+
+@pytest.mark.parametrize("step", ["train", "select", "evaluate", "save"])
+def test_interrupted_at_any_step_nothing_is_written(place, capsys, monkeypatch, step):
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"tailwise.cli.pipeline.Pipeline.{step}", stop)
+    assert main([*RUN]) == 130
+    assert capsys.readouterr() == ("", "tailwise: interrupted\n")
+    assert [path.name for path in place.iterdir()] == ["data"]
+
+
+def test_a_full_disk_leaves_the_earlier_run(place, capsys, monkeypatch):
+    main([*RUN, "--quiet"])
+    before = (place / "out" / "run.json").read_bytes()
+
+    def fail(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tailwise.cli.pipeline.Pipeline.save", fail)
+    assert main([*RUN, "--overwrite"]) == 2
+    assert "out could not be written: No space left on device" in capsys.readouterr().err
+    assert (place / "out" / "run.json").read_bytes() == before
+    assert sorted(path.name for path in place.iterdir()) == ["data", "out"]

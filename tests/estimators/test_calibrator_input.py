@@ -1,0 +1,149 @@
+"""What a Calibrator refuses, and its files."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from tailwise.errors import FileError, InputError
+from tailwise.estimators.calibrator import Calibrator
+
+RNG = np.random.default_rng(0)
+PROBABILITIES = RNG.random((40, 6))
+TRUTH = (RNG.random((40, 6)) < PROBABILITIES**2).astype(np.int8)
+
+REFUSED = {
+    "method": ({"method": "beta"}, {}, r"method must be one of isotonic, platt, temperature, context\. Got 'beta'\."),
+    "by": ({"by": "label"}, {}, r"by must be one of all, frequency\. Got 'label'\."),
+    "bins": ({"bins": (5, 2)}, {}, r"bins must be one or more ascending training counts\. Got \(5, 2\)\."),
+    "no priors": ({"by": "frequency"}, {}, r'by="frequency" needs label priors\. Got priors=None\. Use fit\('),
+    "labels": ({}, {"probabilities": PROBABILITIES[:, :5]}, r"probabilities must be of 6 labels\. Got 5\."),
+    "instances": (
+        {},
+        {"probabilities": PROBABILITIES[:9]},
+        r"probabilities must have the 40 instances of truth\. Got 9",
+    ),
+    "priors": ({"by": "frequency"}, {"priors": TRUTH[:, :5]}, r"priors must be of the 6 labels of truth\. Got 5"),
+    "truth": ({}, {"truth": PROBABILITIES}, r"truth must hold only 0 and 1\. Got 0\.\d+\."),
+    "logits": ({}, {"probabilities": PROBABILITIES * 3}, r"probabilities must lie in \[0, 1\]\..*Are these logits"),
+    "nan": ({}, {"probabilities": np.full((40, 6), np.nan)}, r"probabilities must lie in \[0, 1\]\. Got nan"),
+    "nothing true": (
+        {},
+        {"truth": np.zeros((40, 6))},
+        r"truth must hold at least one candidate.*Got none\. Are the rows",
+    ),
+    "no candidates": ({}, {"probabilities": np.zeros((40, 6))}, r"truth must hold at least one candidate of prob"),
+}
+
+
+@pytest.mark.parametrize(("parameters", "changed", "message"), REFUSED.values(), ids=REFUSED)
+def test_fit_refuses(parameters, changed, message):
+    given = {"probabilities": PROBABILITIES, "truth": TRUTH} | changed
+    with pytest.raises(InputError, match=message):
+        Calibrator(**parameters).fit(**given)
+
+
+def test_transform_refuses_other_labels():
+    calibrator = Calibrator().fit(PROBABILITIES, TRUTH)
+    with pytest.raises(
+        InputError, match=r"probabilities must be of 6 labels\. Got 5\. Use Candidates\.of\(.*n_labels=6"
+    ):
+        calibrator.transform(PROBABILITIES[:, :5])
+
+
+@pytest.mark.parametrize("call", [lambda c: c.transform(PROBABILITIES), lambda c: c.save("never.npz")])
+def test_nothing_before_it_is_fitted(call):
+    with pytest.raises(NotFittedError, match="This Calibrator instance is not fitted yet"):
+        call(Calibrator())
+
+
+@pytest.mark.parametrize("method", ["isotonic", "platt", "temperature", "context"])
+def test_all_true_and_one_candidate_are_no_trouble(method):
+    everything = Calibrator(method).fit(PROBABILITIES, np.ones((40, 6))).transform(PROBABILITIES)
+    assert everything.data.min() >= PROBABILITIES.min()
+    single = Calibrator(method).fit([[0.3]], [[1]]).transform([[0.3]])
+    assert 0.3 <= single[0, 0] < 1
+
+
+# Files
+
+
+@pytest.mark.parametrize("method", ["isotonic", "platt", "temperature", "context"])
+@pytest.mark.parametrize("by", ["all", "frequency"])
+def test_a_file_gives_the_same_calibrator_back(tmp_path, method, by):
+    path = tmp_path / "calibrator.npz"
+    calibrator = Calibrator(method, by=by, bins=[20], random_state=4).fit(PROBABILITIES, TRUTH, priors=TRUTH)
+    calibrator.save(path)
+    loaded = Calibrator.load(path)
+    assert loaded.get_params() == {**calibrator.get_params(), "bins": (20.0,)}
+    np.testing.assert_array_equal(
+        loaded.transform(PROBABILITIES).toarray(), calibrator.transform(PROBABILITIES).toarray()
+    )
+    loaded.save(tmp_path / "again.npz")
+    assert (tmp_path / "again.npz").read_bytes() == path.read_bytes()
+
+
+@pytest.fixture
+def path(tmp_path):
+    target = tmp_path / "calibrator.npz"
+    Calibrator(by="frequency", bins=[20]).fit(PROBABILITIES, TRUTH, priors=TRUTH).save(target)
+    return target
+
+
+def rewrite(path, **changes):
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    header = json.loads(str(arrays["header"])) | changes.pop("header", {})
+    np.savez(path, **{**arrays, "header": np.array(json.dumps(header)), **changes})
+
+
+def test_a_newer_version_is_refused(path):
+    rewrite(path, header={"version": 2})
+    with pytest.raises(FileError, match=r"must be of version 1\. Got version 2\. Update tailwise to read it\."):
+        Calibrator.load(path)
+
+
+def test_a_file_of_another_kind_is_refused(path):
+    rewrite(path, header={"kind": "tailwise label tree"})
+    with pytest.raises(FileError, match=r"must hold a calibrator\. Got a tailwise label tree\."):
+        Calibrator.load(path)
+
+
+DAMAGE = {
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "empty": lambda path: path.write_bytes(b""),
+    "text": lambda path: path.write_text("method,isotonic\n"),
+    "foreign": lambda path: np.savez(path, numbers=np.arange(3)),
+    "objects": lambda path: np.savez(path, header=np.array([{}], dtype=object), allow_pickle=True),
+    "missing curve": lambda path: rewrite(path, header={"n_curves": 3}),
+    "other method": lambda path: rewrite(path, header={"parameters": {"method": "platt", "bins": [1]}}),
+    "too few labels": lambda path: rewrite(path, label_bins_=np.zeros(5, dtype=int)),
+    "label bins": lambda path: rewrite(path, label_bins_=np.full(6, 7)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_damaged_and_foreign_files_are_refused(path, damage):
+    damage(path)
+    with pytest.raises(FileError, match=r"calibrator\.npz must be a whole file that Calibrator\.save wrote\."):
+        Calibrator.load(path)
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(FileError, match=r"path must name a file that exists\. Got .*none\.npz"):
+        Calibrator.load(tmp_path / "none.npz")
+
+
+def test_a_file_appears_whole_or_not_at_all(path, monkeypatch):
+    before = path.read_bytes()
+
+    def fail(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", fail)
+    with pytest.raises(FileError, match="could not be written: No space left"):
+        Calibrator().fit(PROBABILITIES, TRUTH).save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]
