@@ -1,4 +1,4 @@
-"""Calibration fitted on half of a test set, judged on the other half: the error at 5, and macro-F1 by exact selection."""
+"""Calibration fitted on half of a test set, judged on the other half: error at 5, and macro-F1 by exact selection."""
 
 from __future__ import annotations
 
