@@ -1,4 +1,4 @@
-"""Calibration fitted on half of a test set, judged on the other half: error at 5, and macro-F1 by exact selection."""
+"""Calibration on test halves, and of a label tree by cross-validation: the error at 5, macro-F1 by exact selection."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from harness import Result
 import tailwise as tw
 from tailwise.datasets import load, load_labels
 from tailwise.estimators.calibrator import Calibrator
+from tailwise.estimators.label_tree import LabelTree
+from tailwise.estimators.out_of_fold import predict_out_of_fold
 from tailwise.estimators.reliability import reliability
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -33,6 +35,7 @@ KINDS = {
     "context": {"method": "context"},
 }
 ASKED_ON = "tibkat-gnd-en"
+TOP, FOLDS = 100, 5  # of the label tree
 
 
 class Problem(NamedTuple):
@@ -47,9 +50,10 @@ class Problem(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """In percent: error at 5 in bins of equal size and of equal width, macro-F1 realised and expected."""
+    """In percent: the error at 5 in bins of equal size, by chance alone, in bins of equal width; then macro-F1."""
 
     error: float
+    chance: float
     error_by_width: float
     realised: float
     expected: float
@@ -65,7 +69,9 @@ def run() -> Iterator[Result]:
         for kind, parameters in KINDS.items():
             if problem.priors is None and "by" in parameters:
                 continue
-            yield from compare(name, kind, raw, judge_all(problem, parameters))
+            yield from compare(f"{name}, halves", kind, raw, judge_all(problem, parameters))
+    if (DATA / ASKED_ON / "X.trn.npz").is_file():
+        yield from measure_tree()
 
 
 def read(folder: Path, file: str) -> Problem:
@@ -84,14 +90,30 @@ def judge_all(problem: Problem, parameters: dict | None) -> list[Judgement]:
     return judgements
 
 
+def measure_tree() -> Iterator[Result]:
+    """A label tree calibrated by cross-validation of its training set, judged on the whole test set."""
+    folder = DATA / ASKED_ON
+    X, Y = load(folder / "X.trn.npz"), load_labels(folder / "Y.trn.npz")
+    priors = tw.LabelPriors.from_labels(Y)
+    out_of_fold = Problem(predict_out_of_fold(LabelTree(), X, Y, FOLDS, 0, {"top": TOP}), Y, priors)
+    predicted = LabelTree().fit(X, Y).predict_proba(load(folder / "X.tst.npz"), top=TOP)
+    test = Problem(predicted, load_labels(folder / "Y.tst.npz"), priors)
+    raw = [judge(out_of_fold, test, None)]
+    for kind, parameters in KINDS.items():
+        calibrated = [judge(out_of_fold, test, parameters)]
+        yield from compare(f"{ASKED_ON}, label tree, {FOLDS} folds", kind, raw, calibrated)
+
+
 def judge(fitted_on: Problem, judged_on: Problem, parameters: dict | None) -> Judgement:
     probabilities, truth = judged_on.probabilities, judged_on.truth
     if parameters is not None:
         calibrator = Calibrator(**parameters).fit(fitted_on.probabilities, fitted_on.truth, priors=fitted_on.priors)
         probabilities = calibrator.transform(probabilities)
     selection = tw.select(probabilities, UTILITY, K)
+    found = reliability(probabilities, truth, K)
     return Judgement(
-        100 * reliability(probabilities, truth, K).error,
+        100 * found.error,
+        100 * found.chance_error,
         100 * reliability(probabilities, truth, K, strategy="uniform").error,
         100 * tw.evaluate(truth, selection, [UTILITY])[UTILITY],
         100 * selection.expected,
@@ -105,18 +127,18 @@ def compare(name: str, kind: str, raw: list[Judgement], calibrated: list[Judgeme
     yield Result(
         f"{name}, {kind}: calibration error at {K}",
         "at most half" if is_asked else "for information",
-        f"{before.error:.2f} % before, {after.error:.2f} % after; bins of equal width {before.error_by_width:.2f} %, "
-        f"{after.error_by_width:.2f} %",
+        f"{before.error:.2f} % before, {after.error:.2f} % after ({after.chance:.2f} % by chance alone); bins of equal "
+        f"width {before.error_by_width:.2f} %, {after.error_by_width:.2f} %",
         not is_asked or after.error <= before.error / 2,
         figures,
     )
     gains = np.array([each.realised for each in calibrated]) - [each.realised for each in raw]
     yield Result(
         f"{name}, {kind}: {UTILITY} at {K}, true labels (expected)",
-        "better than uncalibrated" if name == ASKED_ON and kind == "context" else "for information",
+        "better than uncalibrated" if is_asked else "for information",
         f"{before.realised:.2f} % ({before.expected:.2f} %) before, {after.realised:.2f} % ({after.expected:.2f} %) "
         f"after; gain {gains.mean():+.3f}, better in {np.sum(gains > 0)} of {gains.size}",
-        not (name == ASKED_ON and kind == "context") or gains.mean() > 0,
+        not is_asked or bool(gains.mean() > 0),
     )
 
 

@@ -82,9 +82,8 @@ class Calibrator(BaseEstimator):
     A model that says 0.2 where 0.4 comes true:
 
     >>> import numpy as np, tailwise as tw
-    >>> from tailwise.estimators.calibrator import Calibrator
     >>> truth = np.random.default_rng(0).random((2000, 5)) < 0.4
-    >>> calibrator = Calibrator("platt").fit(np.full((2000, 5), 0.2), truth)
+    >>> calibrator = tw.Calibrator("platt").fit(np.full((2000, 5), 0.2), truth)
     >>> calibrator.transform(np.array([[0.2, 0.0, 0.0, 0.0, 0.0]])).toarray().round(1)
     array([[0.4, 0. , 0. , 0. , 0. ]])
     """

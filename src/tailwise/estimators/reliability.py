@@ -154,11 +154,10 @@ def reliability(
     Examples
     --------
     >>> import numpy as np, tailwise as tw
-    >>> from tailwise.estimators.reliability import reliability
     >>> rng = np.random.default_rng(0)
     >>> probabilities = rng.random((5000, 4))
     >>> truth = rng.random((5000, 4)) < probabilities**2  # a model that promises too much
-    >>> reliability(probabilities, truth, k=2, bins=3)
+    >>> tw.reliability(probabilities, truth, k=2, bins=3)
     Reliability of the 2 most probable candidates of each instance, 10,000 in all
       expected calibration error 0.1638 (0.0056 by chance alone), largest 0.2321
       promised 0.7037, true 0.5399
