@@ -21,7 +21,7 @@ from tailwise.estimators.candidate_truth import find_true, read_candidates, read
 from tailwise.estimators.out_of_fold import predict_out_of_fold
 from tailwise.metrics.frequency import DEFAULT_EDGES, check_edges
 from tailwise.metrics.reading import read_priors, read_truth
-from tailwise.parameters import check_choice
+from tailwise.parameters import check_choice, is_integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -240,6 +240,9 @@ def check_parameters(calibrator: Calibrator) -> None:
     check_choice("method", calibrator.method, tuple(FITTERS))
     check_choice("by", calibrator.by, GROUPINGS)
     check_edges(calibrator.bins)
+    if not is_integer(calibrator.random_state) or calibrator.random_state < 0:
+        msg = f"random_state must be an integer of at least 0. Got {calibrator.random_state!r}."
+        raise InputError(msg)
 
 
 def _says_enough(is_true: NDArray) -> bool:
