@@ -18,6 +18,7 @@ REFUSED = {
     "method": ({"method": "beta"}, {}, r"method must be one of isotonic, platt, temperature, context\. Got 'beta'\."),
     "by": ({"by": "label"}, {}, r"by must be one of all, frequency\. Got 'label'\."),
     "bins": ({"bins": (5, 2)}, {}, r"bins must be one or more ascending training counts\. Got \(5, 2\)\."),
+    "random state": ({"random_state": None}, {}, r"random_state must be an integer of at least 0\. Got None\."),
     "no priors": ({"by": "frequency"}, {}, r'by="frequency" needs label priors\. Got priors=None\. Use fit\('),
     "labels": ({}, {"probabilities": PROBABILITIES[:, :5]}, r"probabilities must be of 6 labels\. Got 5\."),
     "instances": (
@@ -85,6 +86,16 @@ def test_a_file_gives_the_same_calibrator_back(tmp_path, method, by):
     assert (tmp_path / "again.npz").read_bytes() == path.read_bytes()
 
 
+def test_parameters_changed_after_fitting_do_no_harm(tmp_path):
+    calibrator = Calibrator("platt").fit(PROBABILITIES, TRUTH)
+    expected = calibrator.transform(PROBABILITIES).toarray()
+    calibrator.set_params(method="context", by="frequency", random_state=np.int64(3))
+    np.testing.assert_array_equal(calibrator.transform(PROBABILITIES).toarray(), expected)
+    calibrator.save(tmp_path / "calibrator.npz")
+    loaded = Calibrator.load(tmp_path / "calibrator.npz")
+    np.testing.assert_array_equal(loaded.transform(PROBABILITIES).toarray(), expected)
+
+
 @pytest.fixture
 def path(tmp_path):
     target = tmp_path / "calibrator.npz"
@@ -118,7 +129,7 @@ DAMAGE = {
     "foreign": lambda path: np.savez(path, numbers=np.arange(3)),
     "objects": lambda path: np.savez(path, header=np.array([{}], dtype=object), allow_pickle=True),
     "missing curve": lambda path: rewrite(path, header={"n_curves": 3}),
-    "other method": lambda path: rewrite(path, header={"parameters": {"method": "platt", "bins": [1]}}),
+    "other curve": lambda path: rewrite(path, header={"curve": "Logistic"}),
     "too few labels": lambda path: rewrite(path, label_bins_=np.zeros(5, dtype=int)),
     "label bins": lambda path: rewrite(path, label_bins_=np.full(6, 7)),
 }

@@ -175,7 +175,15 @@ def test_calibrated_probabilities_come_through(model, data):
     assert calibrator.transform(model.predict_proba(features, top=20)).shape == (80, 20)
 
 
-# Ctrl-C
+# Ctrl-C and other failures
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was(model, data):
+    features, truth = data
+    expected = model.predict_proba(features).toarray()
+    with pytest.raises(ValueError, match="Y must hold only 0 and 1"):
+        model.fit(features[:, :7], truth + 1)
+    np.testing.assert_array_equal(model.predict_proba(features).toarray(), expected)
 
 
 def test_an_interrupted_fit_leaves_the_model_as_it_was(model, data, monkeypatch):
@@ -195,7 +203,7 @@ def test_an_interrupted_fit_leaves_the_model_as_it_was(model, data, monkeypatch)
     monkeypatch.setattr(node_training, "train_blocks", interrupt)
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
-        model.fit(features, 1 - truth)
+        model.fit(features[:, :7], 1 - truth)
     assert threading.active_count() == before
     assert len(count.getvalue()) < 10  # nobody went on
     np.testing.assert_array_equal(model.predict_proba(features).toarray(), expected)

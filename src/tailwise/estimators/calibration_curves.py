@@ -135,9 +135,4 @@ FITTERS: dict[str, Callable[[NDArray, NDArray, NDArray | None], CalibrationCurve
     "temperature": fit_temperature,
     "context": fit_in_context,
 }
-CURVES: dict[str, Any] = {
-    "isotonic": PiecewiseLinear,
-    "platt": Logistic,
-    "temperature": Logistic,
-    "context": InContext,
-}
+CURVES: dict[str, Any] = {curve.__name__: curve for curve in (PiecewiseLinear, Logistic, InContext)}

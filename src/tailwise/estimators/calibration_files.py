@@ -25,12 +25,14 @@ BY_LABEL = ("label_bins_", "label_counts_")
 def save_fitted(path: str | os.PathLike[str], parameters: dict[str, Any], fitted: dict[str, Any]) -> None:
     """Write parameters and fitted attributes; equal calibrators give equal bytes."""
     curves = fitted["curves_"]
+    bins = np.asarray(parameters["bins"], dtype=float).tolist()
     header = {
         "kind": KIND,
         "version": VERSION,
         "n_labels": fitted["n_labels_"],
+        "curve": type(curves[0]).__name__,
         "n_curves": len(curves),
-        "parameters": {**parameters, "bins": np.asarray(parameters["bins"], dtype=float).tolist()},
+        "parameters": {**parameters, "bins": bins, "random_state": int(parameters["random_state"])},
     }
     arrays: dict[str, Any] = {"header": np.array(json.dumps(header, sort_keys=True))}
     arrays |= {name: fitted[name] for name in BY_LABEL if fitted[name] is not None}
@@ -72,7 +74,7 @@ def _check_header(header: dict[str, Any], path: str | os.PathLike[str]) -> dict[
 
 def _take_apart(header: dict[str, Any], arrays: dict[str, NDArray]) -> tuple[dict[str, Any], dict[str, Any]]:
     parameters, n_labels, n_curves = header["parameters"], header["n_labels"], header["n_curves"]
-    curve = CURVES[parameters["method"]]
+    curve = CURVES[header["curve"]]
     curves = tuple(curve(*(_as_stored(arrays[f"{part} {b}"]) for part in curve._fields)) for b in range(n_curves))
     by_label = {name: arrays.get(name) for name in BY_LABEL}
     bins = by_label["label_bins_"]

@@ -21,7 +21,7 @@ from tailwise.estimators.candidate_truth import find_true, read_candidates, read
 from tailwise.estimators.out_of_fold import predict_out_of_fold
 from tailwise.metrics.frequency import DEFAULT_EDGES, check_edges
 from tailwise.metrics.reading import read_priors, read_truth
-from tailwise.parameters import check_choice
+from tailwise.parameters import check_choice, is_integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,9 +129,15 @@ class Calibrator(BaseEstimator):
                 "Are the rows of both in the same order?"
             )
             raise InputError(msg)
-        self.n_labels_, self.label_bins_ = candidates.n_labels, label_bins
-        self.label_counts_ = None if label_priors is None or self.method != "context" else label_priors.counts
-        self.curves_ = self._fit_curves(candidates, is_true)
+        label_counts = None if label_priors is None or self.method != "context" else label_priors.counts
+        curves = self._fit_curves(candidates, is_true, label_bins, label_counts)
+        # All at once: after Ctrl-C a calibrator is what it was before.
+        self.n_labels_, self.curves_, self.label_bins_, self.label_counts_ = (
+            candidates.n_labels,
+            curves,
+            label_bins,
+            label_counts,
+        )
         return self
 
     def fit_cross_validated(
@@ -185,7 +191,9 @@ class Calibrator(BaseEstimator):
         candidates = read_candidates(probabilities, self.n_labels_)
         rows, after = candidates.rows, np.empty_like(candidates.rows.values)
         context = describe_context(rows, self.label_counts_) if isinstance(self.curves_[0], InContext) else None
-        for curve, own in zip(self.curves_, self._find_members(candidates, len(self.curves_)), strict=True):
+        for curve, own in zip(
+            self.curves_, _find_members(rows.labels, self.label_bins_, len(self.curves_)), strict=True
+        ):
             after[own] = curve(rows.values[own], None if context is None else context[own])
         return own_csr(Candidates(rows.indptr, rows.labels, after, candidates.n_labels))
 
@@ -211,26 +219,20 @@ class Calibrator(BaseEstimator):
             raise InputError(msg)
         return np.searchsorted(check_edges(self.bins), priors.counts, side="left").astype(np.int32)
 
-    def _fit_curves(self, candidates: Candidates, is_true: NDArray) -> tuple[CalibrationCurve, ...]:
-        fit, values = FITTERS[self.method], candidates.rows.values
-        context = describe_context(candidates.rows, self.label_counts_) if self.method == "context" else None
-        overall = fit(values, is_true, context)
-        if self.label_bins_ is None:
+    def _fit_curves(
+        self, candidates: Candidates, is_true: NDArray, label_bins: NDArray | None, label_counts: NDArray | None
+    ) -> tuple[CalibrationCurve, ...]:
+        fit, rows = FITTERS[self.method], candidates.rows
+        context = describe_context(rows, label_counts) if self.method == "context" else None
+        overall = fit(rows.values, is_true, context)
+        if label_bins is None:
             return (overall,)
         return tuple(
-            fit(values[own], is_true[own], None if context is None else context[own])
+            fit(rows.values[own], is_true[own], None if context is None else context[own])
             if _says_enough(is_true[own])
             else overall
-            for own in self._find_members(candidates, check_edges(self.bins).size + 1)
+            for own in _find_members(rows.labels, label_bins, check_edges(self.bins).size + 1)
         )
-
-    def _find_members(self, candidates: Candidates, n_curves: int) -> Iterator[Any]:
-        """What to index the candidates with, for each curve."""
-        if self.label_bins_ is None:
-            yield slice(None)
-        else:
-            bins = self.label_bins_[candidates.rows.labels]
-            yield from (bins == b for b in range(n_curves))
 
 
 def check_parameters(calibrator: Calibrator) -> None:
@@ -238,8 +240,20 @@ def check_parameters(calibrator: Calibrator) -> None:
     check_choice("method", calibrator.method, tuple(FITTERS))
     check_choice("by", calibrator.by, GROUPINGS)
     check_edges(calibrator.bins)
+    if not is_integer(calibrator.random_state) or calibrator.random_state < 0:
+        msg = f"random_state must be an integer of at least 0. Got {calibrator.random_state!r}."
+        raise InputError(msg)
 
 
 def _says_enough(is_true: NDArray) -> bool:
     n_true = int(is_true.sum())
     return min(n_true, is_true.size - n_true) >= FEWEST_OF_A_KIND
+
+
+def _find_members(labels: NDArray, label_bins: NDArray | None, n_curves: int) -> Iterator[Any]:
+    """What to index the candidates with, for each curve."""
+    if label_bins is None:
+        yield slice(None)
+    else:
+        bins = label_bins[labels]
+        yield from (bins == b for b in range(n_curves))

@@ -89,9 +89,12 @@ class LabelTree(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
+    While the children of a node are trained, they take 4 bytes for each child and each feature of the instances that
+    reach it: a node with all labels right below it is no good idea where there are many.
+
     A label never seen in training, and every node with only such labels below, gets the probability 1 / (n + 2) given
     its parent, which n instances reach. Instances without labels train the children of the root. Empty feature rows are
-    accepted; the biases decide for them. Ctrl-C during fit leaves the estimator as it was.
+    accepted; the biases decide for them. Ctrl-C or an error during fit leaves the estimator as it was.
     Paper: appendix on efficient inference with probabilistic label trees.
 
     Examples
@@ -156,11 +159,17 @@ class LabelTree(ClassifierMixin, BaseEstimator):
             This estimator.
         """
         check_parameters(self)
-        matrix = check_features(self, X, reset=True)
-        labels = check_labels(Y, matrix.indptr.size - 1)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        with self._threads() as threads:
-            self.trees_ = fit_trees(self, matrix, labels, seed, threads)
+        before = vars(self).copy()
+        try:
+            matrix = check_features(self, X, reset=True)
+            labels = check_labels(Y, matrix.indptr.size - 1)
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            with self._threads() as threads:
+                self.trees_ = fit_trees(self, matrix, labels, seed, threads)
+        except BaseException:  # Ctrl-C, too: a model that was fitted before goes on working
+            vars(self).clear()
+            vars(self).update(before)
+            raise
         self.n_labels_ = labels.shape[1]
         self.priors_ = LabelPriors.from_labels(labels)
         self._output_type = None if sp.issparse(Y) else np.asarray(Y).dtype

@@ -65,8 +65,5 @@ def _draw_folds(n_features_rows: int, n_instances: int, folds: int, seed: int) -
     if not is_integer(folds) or not 2 <= folds <= n_instances:
         msg = f"folds must be an integer between 2 and {n_instances}, the number of instances. Got {folds!r}."
         raise InputError(msg)
-    if not is_integer(seed) or seed < 0:
-        msg = f"random_state must be an integer of at least 0. Got {seed!r}."
-        raise InputError(msg)
     shuffled = np.random.default_rng(seed).permutation(n_instances)
     return [np.sort(part) for part in np.array_split(shuffled, folds)]
