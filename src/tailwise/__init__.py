@@ -12,9 +12,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tailwise import utilities
+    from tailwise import datasets, utilities
     from tailwise.candidates import Candidates
     from tailwise.certificates import Certificate
+    from tailwise.datasets import load, save
     from tailwise.expectations.monte_carlo import monte_carlo
     from tailwise.experiments import Curve, trade_off
     from tailwise.metrics import Evaluation, evaluate
@@ -32,9 +33,12 @@ _HOMES = {
     "LabelPriors": "tailwise.utilities",
     "Selection": "tailwise.selection",
     "certify": "tailwise.selection",
+    "datasets": "tailwise",
     "evaluate": "tailwise.metrics",
     "expected_utility": "tailwise.selection",
+    "load": "tailwise.datasets",
     "monte_carlo": "tailwise.expectations.monte_carlo",
+    "save": "tailwise.datasets",
     "select": "tailwise.selection",
     "trade_off": "tailwise.experiments",
     "utilities": "tailwise",
@@ -48,9 +52,12 @@ __all__ = [
     "LabelPriors",
     "Selection",
     "certify",
+    "datasets",
     "evaluate",
     "expected_utility",
+    "load",
     "monte_carlo",
+    "save",
     "select",
     "trade_off",
     "utilities",

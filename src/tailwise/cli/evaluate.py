@@ -16,6 +16,8 @@ examples:
       two metrics, on the first 3 labels of each instance
   tailwise evaluate truth.npz chosen.npz --priors train-labels.npz
       propensity-scored metrics too, and head, torso and tail apart
+  tailwise evaluate tst_X_Y.txt chosen.jsonl --filter filter_labels_test.txt --label-names Y.txt
+      without the pairs of a filter file; the selection names its labels
   tailwise evaluate truth.npz chosen.npz --format json | jq '."macro-f1"'
 """
 
@@ -29,13 +31,15 @@ def add_parser(commands: Any) -> None:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("truth", metavar="TRUTH", help="0/1 matrix of true labels (.npz)")
-    parser.add_argument("selection", metavar="SELECTION", help="selection of tailwise, or any 0/1 matrix (.npz)")
+    parser.add_argument("truth", metavar="TRUTH", help="0/1 matrix of true labels, in any format")
+    parser.add_argument("selection", metavar="SELECTION", help="selection of tailwise, or any 0/1 matrix")
     parser.add_argument("-m", "--metric", action="append", metavar="NAME", help="a metric; may be given several times")
     parser.add_argument("-k", type=int, help="evaluate the first K labels of each instance")
     parser.add_argument("--labels", default="all", help="average macro metrics over all labels, or those present")
     parser.add_argument("--zero-division", type=float, default=0.0, help="value of 0/0: 0, 1 or nan (default: 0)")
     parser.add_argument("--priors", metavar="FILE", help="0/1 matrix of training labels")
+    parser.add_argument("--filter", metavar="FILE", help="pairs of instance and label that are left out")
+    parser.add_argument("--label-names", metavar="FILE", help="one name a line, for files that name their labels")
     parser.add_argument("--format", choices=["text", "json", "csv"], default="text", help="default: %(default)s")
     parser.set_defaults(run=run)
 
@@ -51,6 +55,8 @@ def run(options: argparse.Namespace) -> int:
         labels=options.labels,
         zero_division=options.zero_division,
         priors=options.priors,
+        filter=options.filter,
+        label_names=options.label_names,
     )
     if options.format == "json":
         # JSON has no NaN.

@@ -15,7 +15,7 @@ from tailwise.metrics.evaluation import Evaluation
 from tailwise.metrics.formulas import INSTANCE_METRICS, average, ratio_for
 from tailwise.metrics.frequency import DEFAULT_EDGES, check_edges
 from tailwise.metrics.names import find_label_formula, resolve_names
-from tailwise.metrics.reading import read_priors, read_selection, read_truth
+from tailwise.metrics.reading import left_out, read_filter, read_priors, read_selection, read_truth
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +37,8 @@ def evaluate(
     priors: Any = None,
     propensity: tuple[float, float] = (0.55, 1.5),
     bins: Any = None,
+    filter: Any = None,
+    label_names: Any = None,
 ) -> Evaluation:
     r"""Compare a selection with true labels.
 
@@ -81,6 +83,11 @@ def evaluate(
     bins : sequence of float, optional
         Edges on training counts for :meth:`Evaluation.by_frequency`. Default: 10 and 100, that is
         tail <= 10 < torso <= 100 < head.
+    filter : array_like of shape (pairs, 2) or path, optional
+        Pairs (instance, label) to leave out, from the true labels and from the chosen ones, where those that follow
+        move up: a document is no recommendation for itself.
+    label_names : LabelNames, sequence of str or path, optional
+        The names of all labels, in the order of their numbers, where some of the files name labels.
 
     Returns
     -------
@@ -100,9 +107,12 @@ def evaluate(
       coverage   0.3333
     """
     _check_options(labels, zero_division, propensity)
-    true = read_truth(truth)
-    chosen = read_selection(selection, true.shape)
-    label_priors = read_priors(priors, true.shape[1])
+    source = read_truth(truth, label_names)
+    true, chosen = source.matrix, read_selection(selection, source)
+    label_priors = read_priors(priors, source)
+    excluded = read_filter(filter, true.shape)
+    if excluded is not None:
+        true, chosen = left_out(true, chosen, excluded)
     names = resolve_names(metrics, has_priors=label_priors is not None, is_ranked=chosen.is_ranked)
     edges = _choose_edges(bins, label_priors)
     weights = np.ones(true.shape[1]) if label_priors is None else label_priors.inverse_propensities(*propensity)
