@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from tailwise import __version__
-from tailwise.cli import demo, evaluate, select
+from tailwise.cli import data, demo, evaluate, select
 from tailwise.errors import TailwiseError
 
 __all__ = ["main"]
@@ -28,6 +28,8 @@ examples:
       five labels per instance that maximise expected macro-F1
   tailwise evaluate truth.npz chosen.npz
       what they score on the true labels
+  tailwise data list
+      the benchmarks that can be downloaded, or drawn where there is no network
 """
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
@@ -69,7 +71,7 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tailwise {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (select, evaluate, demo):
+    for command in (select, evaluate, data, demo):
         command.add_parser(commands)
     return parser
 

@@ -179,7 +179,7 @@ def find_format_to_write(path: str | os.PathLike[str], parts: frozenset[str], na
             return each
     title, lacks = formats[0].title, ", ".join(sorted(needed - formats[0].holds)) or "labels without features"
     able = [each for each in FORMATS if needed <= each.holds and (FEATURES in needed or FEATURES not in each.holds)]
-    known = ", ".join(f"{each.suffixes[0]} ({each.title})" for each in able)
+    known = ", ".join(f"{each.suffixes[0]} ({each.title})" for each in able) or "a file for each of them"
     msg = f"{path} must be of a format that holds what is saved. {title} does not hold {lacks}. Use {known}."
     raise InputError(msg)
 
