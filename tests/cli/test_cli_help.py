@@ -5,7 +5,7 @@ import pytest
 import tailwise
 
 
-@pytest.mark.parametrize("command", [(), ("select",), ("evaluate",), ("demo",)], ids=str)
+@pytest.mark.parametrize("command", [(), ("select",), ("evaluate",), ("data",), ("demo",)], ids=str)
 def test_help_shows_examples(run, tmp_path, command):
     done = run(tmp_path, *command, "--help")
     assert (done.code, done.err) == (0, "")

@@ -92,7 +92,8 @@ def _fetch(url: str, part: Path, on_bytes: Callable[[int, int | None], None]) ->
         if notes["validator"]:
             request.add_header("If-Range", notes["validator"])
     try:
-        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+        # Not urlopen, which keeps the proxies that it found when it was first called.
+        with urllib.request.build_opener().open(request, timeout=SECONDS) as answer:
             done, total = _agree(answer, done, notes)
             _check_answer(url, answer, part, total, done)
             _write_notes(part, url, answer, total)

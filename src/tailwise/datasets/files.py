@@ -59,7 +59,8 @@ def load(
     Returns
     -------
     csr_array of shape (n, m)
-        Labels ascending and distinct within a row; the numbers as the file holds them (half precision as float32).
+        Labels ascending and distinct within a row; the numbers as the file holds them, in single precision where it is
+        text (or half precision).
 
     Raises
     ------
@@ -289,10 +290,15 @@ def _fitted(contents: Contents, path: Path, n_labels: int | None, names: LabelNa
 def _read_blocks(
     path: Path, rows: int, format: Format, n_labels: int | None, names: LabelNames | None
 ) -> Iterator[Contents]:
+    is_empty = True
     for block in iter([format.read(path)]) if format.blocks is None else format.blocks(path):
         fitted = _fitted(block, path, n_labels, names)
+        is_empty = False
         for first in range(0, fitted.matrix.shape[0], rows):
             yield fitted.rows(first, first + rows)
+    if is_empty:
+        msg = f"{path} must hold at least one instance. It holds none. Check how it was written."
+        raise FileError(msg)
 
 
 def _write(path: Path, contents: Contents, format: str | None) -> None:

@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from tailwise.datasets.contents import Contents
 from tailwise.datasets.files import as_labels, load, load_contents
 from tailwise.datasets.label_names import LabelNames, load_label_names
@@ -46,7 +48,7 @@ class DataFolder:
         contents = load_contents(self.labels[part])
         features = contents.features
         if features is None and part in self.features:
-            features = load(self.features[part])
+            features = load(self.features[part]).astype(np.float32)  # as those of one text for both are
         if features is not None and features.shape[0] != contents.matrix.shape[0]:
             sizes = f"{features.shape[0]:,} and {contents.matrix.shape[0]:,}"
             msg = f"{self.path} must have features and labels of the same {part} instances. Got {sizes}."

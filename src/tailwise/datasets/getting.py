@@ -30,8 +30,8 @@ def get_data(
 ) -> Path:
     """Put a data set of the catalogue into a folder.
 
-    The archive is compared with the checksum that is given, or else published, or else recorded by an earlier call in
-    this folder; where there is none, its own is recorded now, and compared ever after.
+    The archive is compared with the checksum that is given, or else recorded by an earlier call with the same source
+    and folder, or else published; where there is none, its own is recorded now, and compared ever after.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def get_data(
     data, target = find_data_set(name), Path(folder)
     check_target_folder(target, overwrite=overwrite)
     earlier = read_lock(target) if target.is_dir() else None
-    source = url or data.url
     given = Path(archive) if archive is not None else None
+    source = str(given) if given is not None else url or data.url
     packed = given or target.parent / f".{data.name}.archive"
     if given is None:
         download(source, packed, on_bytes=on_bytes)
@@ -67,8 +67,8 @@ def get_data(
         msg = f"archive must name a file that exists. Got {archive}. Check the spelling."
         raise FileError(msg)
     try:
-        trust = _check_archive(packed, data, sha256, earlier if given is None else None, source)
-        facts = {"name": data.name, "source": str(given) if given else source, "sha256": digest_of(packed)}
+        trust = _check_archive(packed, data, sha256, earlier, source)
+        facts = {"name": data.name, "source": source, "sha256": digest_of(packed)}
         with written_folder(target) as draft:
             names = unpack(packed, draft)
             write_lock(draft, names, **facts, checksum=trust, bytes=packed.stat().st_size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from tailwise.datasets.opening import opened
@@ -108,8 +108,3 @@ def _count_lines(path: str) -> int:
             lines += block.count(b"\n")
             last = block[-1:]
     return lines + (last != b"\n")
-
-
-def name_list(names: Sequence[str], limit: int = 3) -> str:
-    """A few of the names, for a message."""
-    return ", ".join(map(repr, names[:limit])) + (", ..." if len(names) > limit else "")

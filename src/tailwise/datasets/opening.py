@@ -20,6 +20,7 @@ def without_gz(path: str | os.PathLike[str]) -> str:
 
 
 def is_compressed(path: str | os.PathLike[str]) -> bool:
+    """Whether a name ends in .gz."""
     return os.fspath(path).lower().endswith(".gz")
 
 

@@ -26,8 +26,8 @@ HEAD = 1 << 16
 
 
 def starts_prediction_text(head: bytes) -> bool:
-    """Whether every word is a pair."""
-    words = head.split()
+    """Whether every line that is not blank begins with a pair."""
+    words = [first[0] for line in head.split(b"\n") if (first := line.split(None, 1))]
     return bool(words) and all(b":" in word for word in words)
 
 

@@ -41,10 +41,12 @@ __all__ = [
 
 
 def starts_repository_text(head: bytes) -> bool:
+    """Whether the first line is `n d m`."""
     return len(_integers(head.partition(b"\n")[0])) == 3
 
 
 def starts_split_text(head: bytes) -> bool:
+    """Whether the first line is `n m`."""
     return len(_integers(head.partition(b"\n")[0])) == 2
 
 
@@ -66,6 +68,7 @@ def read_split_text(path: Any) -> Contents:
 
 
 def read_split_blocks(path: Any) -> Iterator[Contents]:
+    """The same in pieces."""
     line = 2
     for (_, m), rows in _blocks(path, 2):
         yield score_contents(rows, m, path, first_line=line)
@@ -73,6 +76,7 @@ def read_split_blocks(path: Any) -> Iterator[Contents]:
 
 
 def write_repository_text(path: Any, contents: Contents) -> None:
+    """Features and labels, an instance a line."""
     features, labels = contents.features, contents.matrix
     assert features is not None
     n, d = features.shape
@@ -82,6 +86,7 @@ def write_repository_text(path: Any, contents: Contents) -> None:
 
 
 def write_split_text(path: Any, contents: Contents) -> None:
+    """The matrix alone, labels ascending."""
     matrix = contents.matrix
     with written_text(path) as file:
         file.write(b"%d %d\n" % matrix.shape)

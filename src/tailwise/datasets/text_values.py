@@ -45,6 +45,8 @@ def ordered_contents(
     label_names: LabelNames | None = None,
 ) -> Contents:
     """Contents of rows in the order of the file, which is their ranking where `is_ranked`."""
+    if values.dtype == np.float64:  # of text: models give single precision, for which everything else is made, too
+        values = values.astype(np.float32)
     indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     ranks = ranks_of_order(indptr, labels) if is_ranked else None
     matrix = build_csr(values, labels, indptr, (counts.size, n_labels))

@@ -84,12 +84,11 @@ def _members(archive: Any) -> Iterator[list[Member]]:
                 yield [_of_tar(archive, tar, entry) for entry in tar.getmembers() if not entry.isdir()]
     except FileError:
         raise
-    except OSError as error:
-        if not isinstance(error, (tarfile.TarError, EOFError)) and error.errno is not None:
-            raise
-        _refuse(archive, f"must be a whole and valid archive. Reading it failed: {error}. Download it again", error)
     except DAMAGED as error:
-        _refuse(archive, f"must be a whole and valid archive. Reading it failed: {error}. Download it again", error)
+        if isinstance(error, OSError) and error.errno is not None:  # the disk, not the archive
+            raise
+        reason = str(error).partition("\n")[0].rstrip(":.")
+        _refuse(archive, f"must be a whole and valid archive. Reading it failed: {reason}. Download it again", error)
 
 
 def _of_zip(archive: Any, packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Member:
