@@ -137,7 +137,7 @@ def _check_answer(url: str, answer: Any, part: Path, total: int | None, done: in
 def _copy(answer: Any, part: Path, done: int, total: int | None, on_bytes: Callable[[int, int | None], None]) -> None:
     try:
         with open(part, "ab" if done else "wb") as file:
-            while piece := answer.read(PIECE):
+            while piece := answer.read1(PIECE):  # as it comes, so that little is lost when the connection breaks
                 file.write(piece)
                 done += len(piece)
                 on_bytes(done, total)
