@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tailwise.datasets.catalogue import DataSet, find_data_set
-from tailwise.datasets.downloading import download
 from tailwise.datasets.files import save
 from tailwise.datasets.locks import LOCK, check_digest, digest_of, read_lock, write_lock
 from tailwise.datasets.shapes import make_like
-from tailwise.datasets.unpacking import unpack, written_folder
 from tailwise.errors import FileError
 
 __all__ = ["check_target_folder", "get_data", "write_synthetic"]
@@ -55,6 +53,9 @@ def get_data(
     Path
         The folder, with a lock file that records where the data came from and all checksums.
     """
+    from tailwise.datasets.downloading import download  # imports much that nothing else needs
+    from tailwise.datasets.unpacking import unpack, written_folder
+
     data, target = find_data_set(name), Path(folder)
     check_target_folder(target, overwrite=overwrite)
     earlier = read_lock(target) if target.is_dir() else None
@@ -82,6 +83,8 @@ def write_synthetic(
     name: str, folder: str | os.PathLike[str], *, scale: float = 1.0, seed: int = 0, overwrite: bool = False
 ) -> Path:
     """Write :func:`make_like` to a folder: X and Y as .npz, and in P.tst.npz the true probabilities of the test set."""
+    from tailwise.datasets.unpacking import written_folder
+
     target = Path(folder)
     check_target_folder(target, overwrite=overwrite)
     data = make_like(name, scale=scale, seed=seed)
