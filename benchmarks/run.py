@@ -34,6 +34,7 @@ BENCHMARKS = (
     "certificates",
     "certificate_memory",
     "certificate_soundness",
+    "parsing_speed",
 )
 
 

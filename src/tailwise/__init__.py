@@ -12,9 +12,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tailwise import utilities
+    from tailwise import datasets, utilities
     from tailwise.candidates import Candidates
     from tailwise.certificates import Certificate
+    from tailwise.datasets import load, save
     from tailwise.estimators import Calibrator, LabelTree, reliability
     from tailwise.expectations.monte_carlo import monte_carlo
     from tailwise.experiments import Curve, trade_off
@@ -35,10 +36,13 @@ _HOMES = {
     "LabelTree": "tailwise.estimators",
     "Selection": "tailwise.selection",
     "certify": "tailwise.selection",
+    "datasets": "tailwise",
     "evaluate": "tailwise.metrics",
     "expected_utility": "tailwise.selection",
+    "load": "tailwise.datasets",
     "monte_carlo": "tailwise.expectations.monte_carlo",
     "reliability": "tailwise.estimators",
+    "save": "tailwise.datasets",
     "select": "tailwise.selection",
     "trade_off": "tailwise.experiments",
     "utilities": "tailwise",
@@ -54,10 +58,13 @@ __all__ = [
     "LabelTree",
     "Selection",
     "certify",
+    "datasets",
     "evaluate",
     "expected_utility",
+    "load",
     "monte_carlo",
     "reliability",
+    "save",
     "select",
     "trade_off",
     "utilities",

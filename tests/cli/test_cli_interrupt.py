@@ -88,11 +88,11 @@ def test_the_best_so_far_is_kept_when_asked_for(start_on_terminal, large_folder)
 
 @pytest.mark.parametrize("keep", [(), ("--keep-partial",)], ids=str)
 def test_before_there_is_anything_to_keep(folder, monkeypatch, capsys, keep):
-    def stop(path):
+    def stop(path, label_names):
         raise KeyboardInterrupt
 
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("tailwise.datasets.load", stop)
+    monkeypatch.setattr("tailwise.datasets.load_contents", stop)
     assert main(["select", "probabilities.npz", "-u", "macro-f1", "-k", "3", "-o", "chosen.npz", *keep]) == 130
     assert capsys.readouterr() == ("", "tailwise: interrupted\n")
     assert not (folder / "chosen.npz").exists()
