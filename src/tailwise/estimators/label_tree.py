@@ -159,7 +159,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
             This estimator.
         """
         check_parameters(self)
-        before = vars(self).copy()
+        before = self.__dict__.copy()
         try:
             matrix = check_features(self, X, reset=True)
             labels = check_labels(Y, matrix.indptr.size - 1)
@@ -167,8 +167,8 @@ class LabelTree(ClassifierMixin, BaseEstimator):
             with self._threads() as threads:
                 self.trees_ = fit_trees(self, matrix, labels, seed, threads)
         except BaseException:  # Ctrl-C, too: a model that was fitted before goes on working
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
         self.n_labels_ = labels.shape[1]
         self.priors_ = LabelPriors.from_labels(labels)
