@@ -82,7 +82,7 @@ def load(
     ...     tw.save(path, np.array([[0.9, 0.0, 0.2], [0.0, 0.4, 0.0]]))
     ...     tw.load(path).toarray()
     array([[0.9, 0. , 0.2],
-           [0. , 0.4, 0. ]])
+           [0. , 0.4, 0. ]], dtype=float32)
     """
     return load_contents(path, n_labels=n_labels, label_names=label_names, format=format).matrix
 
