@@ -150,3 +150,15 @@ def test_bad_files(folder, capsys, words, message):
     assert re.fullmatch(r"tailwise: error: [^\n]*\n", err)
     assert re.search(message, err)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_names_beside_say_how_many_labels_there_are(data):
+    narrow = data.probabilities.toarray()
+    narrow[:, 50:] = 0
+    save("narrow.txt", narrow)
+    write("labels.txt", "\n".join(NAMES))
+    assert select("narrow.txt", "out.npz") == 0
+    assert load_selection("out.npz").n_labels == 60
+    assert select("narrow.txt", "out.jsonl") == 0
+    wanted = tw.select(narrow, "macro-f1", k=3).labels
+    np.testing.assert_array_equal(load_selection("out.jsonl", label_names=NAMES).labels, wanted)

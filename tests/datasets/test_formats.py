@@ -112,6 +112,18 @@ def test_blocks_are_the_whole_in_pieces(tmp_path, dense, name, rows):
     np.testing.assert_array_equal(np.vstack([block.matrix.toarray() for block in blocks]), dense)
 
 
+@pytest.mark.parametrize("text", ["1 2:1\n", "2:1\n", "a:1\n", '{"labels": [1]}\n'])
+def test_blocks_come_before_the_file_is_read(tmp_path, text, monkeypatch):
+    for module in ("text_lines.BLOCK", "prediction_text.ROWS", "jsonl.ROWS"):
+        monkeypatch.setattr(f"tailwise.datasets.{module}", 20)
+    path = tmp_path / ("a.jsonl" if text.startswith("{") else "a.txt")
+    path.write_text(text * 100 + "x:y\n")
+    blocks = read_blocks(path, 10)
+    assert next(blocks).matrix.shape[0] > 0
+    with pytest.raises(FileError, match="line 101: expected"):
+        list(blocks)
+
+
 def test_rows_of_a_block_are_a_number():
     with pytest.raises(InputError, match=r"rows must be an integer of at least 1\. Got 0\."):
         read_blocks("a.txt", 0)

@@ -91,3 +91,15 @@ def test_both_name_labels_in_another_order(tmp_path):
     assert evaluate(tmp_path / "truth.jsonl", tmp_path / "chosen.parquet") == evaluate(TRUTH, CHOSEN)
     with pytest.raises(InputError, match=r"truth\.jsonl names its labels and .*priors\.npz numbers them"):
         evaluate(tmp_path / "truth.jsonl", tmp_path / "chosen.parquet", priors=tmp_path / "priors.npz")
+
+
+def test_a_truth_that_does_not_say_how_many_labels_there_are(tmp_path):
+    truth = TRUTH * [1, 1, 1, 0]
+    save(tmp_path / "truth.svm", truth, features=np.ones((3, 2)))
+    chosen = Chosen.of(CHOSEN, 4)
+    save_selection(tmp_path / "chosen.npz", chosen)
+    expected = evaluate(truth, CHOSEN, priors=TRUTH)
+    assert evaluate(tmp_path / "truth.svm", chosen, priors=TRUTH) == expected
+    assert evaluate(tmp_path / "truth.svm", tmp_path / "chosen.npz", priors=TRUTH) == expected
+    (tmp_path / "labels.txt").write_text("\n".join(NAMES))
+    assert evaluate(tmp_path / "truth.svm", CHOSEN, priors=TRUTH) == expected

@@ -96,11 +96,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _load(options: argparse.Namespace) -> tuple[Contents, Any]:
     """The probabilities with the names of their labels, and the training labels in the same order."""
-    from tailwise.datasets import LabelNames, load_contents, load_like
+    from tailwise.datasets import LabelNames, load_all_labels, load_like
     from tailwise.datasets.files import as_labels
 
     names = LabelNames.of(options.label_names)
-    contents = load_contents(options.probabilities, label_names=names)
+    contents = load_all_labels(options.probabilities, label_names=names)
     if options.priors is None:
         return contents, None
     priors = load_like(options.priors, contents, options.probabilities, names)

@@ -2,23 +2,14 @@
 
 from tailwise.datasets.catalogue import CATALOGUE, DataSet, find_data_set
 from tailwise.datasets.contents import Contents
-from tailwise.datasets.files import (
-    check_writable_target,
-    load,
-    load_contents,
-    load_features,
-    load_labels,
-    load_selection,
-    read_blocks,
-    save,
-    save_selection,
-)
+from tailwise.datasets.files import load, load_contents, load_features, load_labels, read_blocks, save
 from tailwise.datasets.filters import load_filter
 from tailwise.datasets.folders import DataFolder, open_folder
 from tailwise.datasets.getting import get_data, write_synthetic
 from tailwise.datasets.label_names import LabelNames, find_label_names, load_label_names
 from tailwise.datasets.long_tail import LongTail, make_long_tail
-from tailwise.datasets.matching import load_like, names_for
+from tailwise.datasets.matching import load_all_labels, load_like, names_for
+from tailwise.datasets.selections import check_writable_target, load_selection, save_selection
 from tailwise.datasets.shapes import SyntheticData, make_like
 from tailwise.datasets.zipf import zipf_candidates
 
@@ -35,6 +26,7 @@ __all__ = [
     "find_label_names",
     "get_data",
     "load",
+    "load_all_labels",
     "load_contents",
     "load_features",
     "load_filter",

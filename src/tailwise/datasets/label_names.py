@@ -91,13 +91,15 @@ def load_label_names(path: str | os.PathLike[str]) -> LabelNames:
         raise FileError(msg) from error
 
 
-def find_label_names(path: str | os.PathLike[str], n_labels: int) -> LabelNames | None:
-    """The names in a file beside another one, where there is one with a line for each of its labels."""
+def find_label_names(path: str | os.PathLike[str], n_labels: int, *, may_be_more: bool = False) -> LabelNames | None:
+    """The names in a file beside another one, where there is one with a line for each of its labels (or more)."""
     folder = os.path.dirname(os.path.abspath(path))
     for name in BESIDE:
         beside = os.path.join(folder, name)
-        if os.path.isfile(beside) and _count_lines(beside) == n_labels:
-            return load_label_names(beside)
+        if os.path.isfile(beside):
+            lines = _count_lines(beside)
+            if lines == n_labels or (may_be_more and lines > n_labels):
+                return load_label_names(beside)
     return None
 
 

@@ -9,14 +9,23 @@ from tailwise.datasets.files import load_contents
 from tailwise.datasets.label_names import LabelNames, find_label_names
 from tailwise.errors import InputError
 
-__all__ = ["load_like", "names_for"]
+__all__ = ["load_all_labels", "load_like", "names_for"]
 
 
 def names_for(contents: Contents, path: Any) -> LabelNames | None:
     """What the labels of a file are called: by the file itself, or by a file labels.txt beside it."""
     if contents.label_names is not None:
         return contents.label_names
-    return find_label_names(path, contents.matrix.shape[1])
+    return find_label_names(path, contents.matrix.shape[1], may_be_more=contents.is_open)
+
+
+def load_all_labels(path: Any, label_names: Any = None) -> Contents:
+    """Read a file; where it does not say how many labels there are, the names given or beside it do."""
+    contents = load_contents(path, label_names=label_names)
+    if not contents.is_open or contents.label_names is not None:
+        return contents
+    names = names_for(contents, path)
+    return contents if names is None else contents.widened(len(names), path)
 
 
 def load_like(path: Any, first: Contents, first_path: Any, names: LabelNames | None = None) -> Contents:

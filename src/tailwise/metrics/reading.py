@@ -41,16 +41,25 @@ class Truth(NamedTuple):
             return load_like(path, self.contents, self.path, self.names)
         return load_contents(path, n_labels=self.shape[1])
 
+    def widened(self, n_labels: int) -> Truth:
+        """With as many labels, where the file lists fewer and does not say how many there are."""
+        if self.contents is None or not self.contents.is_open or n_labels <= self.shape[1]:
+            return self
+        contents = self.contents.widened(n_labels, self.path)
+        matrix = self.matrix.copy()
+        matrix.resize(contents.matrix.shape)
+        return self._replace(matrix=matrix, contents=contents)
+
 
 def read_truth(truth: Any, label_names: Any = None) -> Truth:
     """The true labels as a canonical CSR without stored zeros."""
     if not isinstance(truth, (str, PathLike)):
         return Truth(_check_truth(truth))
-    from tailwise.datasets import LabelNames, load_contents
+    from tailwise.datasets import LabelNames, load_all_labels
     from tailwise.datasets.files import as_labels
 
     names = LabelNames.of(label_names)
-    contents = load_contents(truth, label_names=names)
+    contents = load_all_labels(truth, label_names=names)
     return Truth(_check_truth(as_labels(contents.matrix, truth)), contents, truth, names)
 
 
@@ -70,15 +79,17 @@ def _check_truth(truth: Any) -> sp.csr_array:
     return csr
 
 
-def read_selection(selection: Any, truth: Truth) -> Chosen:
-    """The chosen labels, for as many instances and labels as the true ones."""
+def read_selection(selection: Any, truth: Truth) -> tuple[Truth, Chosen]:
+    """The chosen labels, for as many instances and labels as the true ones; both, for either may say how many."""
     if isinstance(selection, (str, PathLike)):
         selection = truth.load_like(selection).chosen(selection)
+    if isinstance(selection, Chosen):
+        truth = truth.widened(selection.n_labels)
     chosen = Chosen.of(selection, truth.shape[1])
     if chosen.n_instances != truth.shape[0]:
         msg = f"selection must have the {truth.shape[0]} instances of truth. Got {chosen.n_instances}."
         raise InputError(msg)
-    return chosen
+    return truth, chosen
 
 
 def read_priors(priors: Any, truth: Truth) -> LabelPriors | None:

@@ -124,8 +124,8 @@ def evaluate(
     _check_options(labels, zero_division, propensity)
     if probabilities is not None:
         check_comparable(labels, zero_division, filter)
-    source = read_truth(truth, label_names)
-    true, chosen = source.matrix, read_selection(selection, source)
+    source, chosen = read_selection(selection, read_truth(truth, label_names))
+    true = source.matrix
     label_priors = read_priors(priors, source)
     excluded = read_filter(filter, true.shape)
     if excluded is not None:
