@@ -156,7 +156,7 @@ ERRORS = {
     "beam": (f"{PREDICT} --beam 0", r"beam must be an integer of at least 1\. Got 0\."),
     "other calibrator": (f"{PREDICT} --calibrator other.npz", r"probabilities must be of 2 labels\. Got 30\."),
     "no calibrator": (f"{PREDICT} --calibrator model.tree", r"model\.tree must be a whole file that Calibrator\.save"),
-    "suffix": (PREDICT.replace("p.npz", "p.txt"), r"must end in a known suffix"),
+    "suffix": (PREDICT.replace("p.npz", "p.docx"), r"must end in a known suffix"),
     "exists": (PREDICT.replace("p.npz", "fewer.npz"), r"Got fewer\.npz, which does\. Use --overwrite"),
 }
 

@@ -58,6 +58,8 @@ class LabelTree(ClassifierMixin, BaseEstimator):
     loss : {"logistic", "squared-hinge"}
         "logistic" gives probabilities; "squared-hinge" often ranks better, and what it gives, :math:`\exp(-\max(0, 1 -
         w \cdot x)^2)` for each node, wants a :class:`tailwise.Calibrator` before it is taken for a probability.
+    normalise : bool
+        Scale every feature row to length 1 first. Raw counts then train as well as TF-IDF, and C means the same.
     C : float, optional
         Cost of an error, beside half the squared length of the weights; by default 10 for the logistic loss and 1 for
         the squared hinge.
@@ -120,6 +122,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         leaf_size: int = 256,
         n_trees: int = 1,
         loss: str = "logistic",
+        normalise: bool = True,
         C: float | None = None,
         positive_weight: float = 1.0,
         threshold: float | None = None,
@@ -134,6 +137,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         self.leaf_size = leaf_size
         self.n_trees = n_trees
         self.loss = loss
+        self.normalise = normalise
         self.C = C
         self.positive_weight = positive_weight
         self.threshold = threshold
