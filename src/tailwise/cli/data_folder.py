@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
-from typing import Any
 
 from tailwise.errors import FileError
 
-__all__ = ["describe_files", "find_parts", "read_label_names"]
+__all__ = ["find_parts", "read_label_names"]
 
 PARTS = ("X.trn.npz", "Y.trn.npz", "X.tst.npz", "Y.tst.npz", "labels.txt")
-CHUNK = 1 << 20
 
 
 def find_parts(folder: str | os.PathLike[str], required: tuple[str, ...]) -> dict[str, Path]:
@@ -29,11 +26,6 @@ def find_parts(folder: str | os.PathLike[str], required: tuple[str, ...]) -> dic
     return found
 
 
-def describe_files(files: dict[str, Path]) -> dict[str, Any]:
-    """Size and SHA-256 of each file: what a run can be compared by."""
-    return {name: {"bytes": path.stat().st_size, "sha256": _hash(path)} for name, path in files.items()}
-
-
 def read_label_names(path: Path, n_labels: int) -> list[str]:
     """One name a line."""
     try:
@@ -46,11 +38,3 @@ def read_label_names(path: Path, n_labels: int) -> list[str]:
         msg = f"{path} must hold one line for each of the {n_labels} labels of Y. Got {len(names)}."
         raise FileError(msg)
     return names
-
-
-def _hash(path: Path) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while part := file.read(CHUNK):
-            digest.update(part)
-    return digest.hexdigest()

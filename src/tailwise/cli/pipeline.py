@@ -10,18 +10,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.cli.data_folder import describe_files, find_parts, read_label_names
+from tailwise.cli.data_folder import find_parts, read_label_names
 from tailwise.cli.outputs import RECORD
-from tailwise.cli.run_record import (
-    Stopwatch,
-    as_json,
-    describe_selection,
-    describe_versions,
-)
 from tailwise.cli.search_options import read_search_options
 from tailwise.cli.tree_options import build_calibrator, build_tree, fit_calibrator
 from tailwise.datasets import load, load_labels, save, save_selection
 from tailwise.errors import InputError
+from tailwise.experiments.recording import Stopwatch, as_json, describe_files, describe_selection, describe_versions
 from tailwise.metrics import Evaluation, evaluate
 from tailwise.selection import Selection, select
 from tailwise.utilities import LabelPriors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import platform
@@ -9,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailwise import __version__
@@ -17,8 +19,9 @@ if TYPE_CHECKING:
     from tailwise.certificates import Certificate
     from tailwise.selection import Selection
 
-__all__ = ["Stopwatch", "as_json", "describe_selection", "describe_versions"]
+__all__ = ["Stopwatch", "as_json", "describe_files", "describe_selection", "describe_versions"]
 
+CHUNK = 1 << 20
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
 
 
@@ -43,6 +46,11 @@ def describe_versions() -> dict[str, str]:
         "python": platform.python_version(),
         **{name: version(name) for name in PACKAGES},
     }
+
+
+def describe_files(files: dict[str, Path]) -> dict[str, Any]:
+    """Size and SHA-256 of each file: what a run can be compared by."""
+    return {name: {"bytes": path.stat().st_size, "sha256": _hash(path)} for name, path in files.items()}
 
 
 def describe_selection(selection: Selection) -> dict[str, Any]:
@@ -77,3 +85,11 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _hash(path: Path) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while part := file.read(CHUNK):
+            digest.update(part)
+    return digest.hexdigest()
