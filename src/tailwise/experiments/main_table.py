@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from tailwise.experiments.data import ExperimentData
 from tailwise.experiments.experiment import SEEDS, Experiment, Measured, Run
 from tailwise.experiments.measuring import (
-    PROOF_COLUMNS,
+    EXPECTED_COLUMNS,
+    GAP_COLUMN,
     list_strategy_runs,
     measure_strategy,
     metric_columns,
@@ -60,7 +61,7 @@ class MainTable(Experiment):
             Table(
                 f"{self.name}-k{k}",
                 f"{self.title} at {k}, {data.name}",
-                (*metric_columns(k), *PROOF_COLUMNS),
+                (*metric_columns(k), *EXPECTED_COLUMNS, *((GAP_COLUMN,) if self.certify else ())),
                 strategy_rows(self.strategies, measured, k, spread=spread),
             )
             for k in self.budgets

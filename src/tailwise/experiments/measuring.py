@@ -12,8 +12,9 @@ from tailwise.experiments.strategies import EXACT_STRATEGIES, Strategy
 from tailwise.selection import expected_utility
 
 __all__ = [
+    "EXPECTED_COLUMNS",
+    "GAP_COLUMN",
     "MACRO_METRICS",
-    "PROOF_COLUMNS",
     "list_strategy_runs",
     "measure_strategy",
     "metric_columns",
@@ -22,11 +23,11 @@ __all__ = [
 
 MACRO_METRICS = {"macro-precision": "P", "macro-recall": "R", "macro-f1": "F1", "coverage": "Cov"}
 INSTANCE_METRICS = {"precision": "P", "recall": "R"}
-PROOF_COLUMNS = (
+EXPECTED_COLUMNS = (
     Column("claimed", "claimed", "expected", better=None),
     Column("exact", "exact", "expected", better=None),
-    Column("gap", "gap", "proof", better=None, digits=3),
 )
+GAP_COLUMN = Column("gap", "gap", "proof", better=None, digits=3)
 
 
 def metric_columns(k: int) -> tuple[Column, ...]:

@@ -45,8 +45,7 @@ class Mixed(Experiment):
         if "strategy" in run:
             strategy = next(each for each in self.baselines if each.name == run["strategy"])
         else:
-            alpha, second = run["alpha"], run["second"]
-            strategy = Strategy("mixture", f"{1 - alpha:.12g}*{FIRST} + {alpha:.12g}*{second}")
+            strategy = _mix(run["alpha"], run["second"], has_priors=data.priors is not None)
         return measure_strategy(strategy, data, run["k"], run["seed"])
 
     def present(self, measured: list[Measured], data: ExperimentData) -> Results:
@@ -64,6 +63,12 @@ class Mixed(Experiment):
     def _point(self, wanted: Run, measured: list[Measured]) -> MeanPoint:
         means, deviations = average([each for each in measured if wanted.items() <= each.run.items()])
         return MeanPoint(wanted["alpha"], *_pair(means, wanted["second"]), *_pair(deviations, wanted["second"]))
+
+
+def _mix(alpha: float, second: str, *, has_priors: bool) -> Strategy:
+    """The mixture by exact expectation, with training frequencies where there are some, as the exact strategies."""
+    options = {"condition_positives": "priors"} if has_priors else {}
+    return Strategy("mixture", f"{1 - alpha:.12g}*{FIRST} + {alpha:.12g}*{second}", options, shifted=has_priors)
 
 
 def _pair(values: dict[str, float | None], second: str) -> tuple[float, float]:

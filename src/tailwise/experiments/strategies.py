@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tailwise.candidates import Candidates
-from tailwise.estimators import shift_to_priors
 from tailwise.metrics import Evaluation, evaluate
 from tailwise.selection import Selection, select
 
@@ -126,6 +125,8 @@ def compare_strategies(
     dict
         Evaluation by the strategy's name.
     """
+    from tailwise.estimators import shift_to_priors  # brings scikit-learn along, which trade-offs do not need
+
     given = Candidates.of(probabilities)
     shifted = shift_to_priors(given, priors)
     evaluations = {}

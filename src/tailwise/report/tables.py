@@ -32,6 +32,7 @@ def to_text(table: Table, *, best: str = "*", second: str = "'") -> str:
     lines = [[(cell.text, marks[cell.mark]) for cell in line] for line in fill_cells(table)]
     room = max(len(best), len(second))
     widths = [max(len(column.title), *(len(line[c][0]) for line in lines)) for c, column in enumerate(table.columns)]
+    _widen(widths, table, room)
     name_width = max(len(row.name) for row in table.rows)
     shown = [_head_line(table, widths, name_width, room)] if any(column.group for column in table.columns) else []
     titles = (f"  {column.title:>{width}}{'':{room}}" for column, width in zip(table.columns, widths, strict=True))
@@ -49,8 +50,16 @@ def _head_line(table: Table, widths: list[int], name_width: int, room: int) -> s
     line = " " * name_width
     for group, members in groupby(zip(table.columns, widths, strict=True), key=lambda pair: pair[0].group):
         length = sum(width + room + 2 for _, width in members)
-        line += "  " + f"{group:<{length - 2}}"[: length - 2]
+        line += f"  {group:<{length - 2}}"
     return line
+
+
+def _widen(widths: list[int], table: Table, room: int) -> None:
+    """Let the last column of each group take what the group's heading needs."""
+    for group, members in groupby(range(len(widths)), key=lambda c: table.columns[c].group):
+        columns = list(members)
+        length = sum(widths[c] + room + 2 for c in columns) - 2
+        widths[columns[-1]] += max(0, len(group) - length)
 
 
 def to_csv(table: Table) -> str:
