@@ -149,7 +149,7 @@ def test_a_broken_record_is_named(place, capsys):
         (("main", "--data", "data", "--out", "out", "--second", "coverage"), "belongs to the experiment mixed"),
         (("label-tree", "--data", "data", "--probabilities", "probabilities.npz", "--out", "out"), "Leave it out"),
         (("main", "--data", "no-train", "--out", "out"), "features and labels of the train set"),
-        (("head-labels", "--data", "no-train", "--probabilities", "probabilities.npz", "--out", "out"), "needs training"),
+        (("head-labels", "--data", "no-train", "--probabilities", "probabilities.npz", "--out", "out"), "training"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_before_anything_is_written(place, capsys, arguments, message):
