@@ -14,7 +14,16 @@ author = "the authors of tailwise"
 copyright = author
 release = version = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "numpydoc", "source_pages", "command_help"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "numpydoc",
+    "source_pages",
+    "command_help",
+    "command_lexer",
+    "mathml",
+]
+html_math_renderer = "mathml"
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "tailwise"

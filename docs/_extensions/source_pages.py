@@ -66,7 +66,7 @@ def draw_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     for path in sorted(set().union(*source_files(app.env).values())):
         name = path.relative_to(root).as_posix()
         code = highlight(path.read_text(encoding="utf-8"), PythonLexer(), formatter)
-        body = f"<h1><code>{escape(name)}</code></h1>\n{code}"
+        body = f'<h1 class="source-file"><code>{escape(name)}</code></h1>\n{code}'
         yield page_of(path, root), {"title": name, "body": body}, "page.html"
 
 

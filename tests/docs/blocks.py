@@ -1,5 +1,6 @@
 """Reads the code blocks of a page, and runs them as a reader would: one after the other, in one folder."""
 
+import contextlib
 import doctest
 import io
 import re
@@ -18,8 +19,9 @@ BLOCK = re.compile(
     r"(?P<mark>^<!-- not run: \S.* -->\n)?^(?P<fence>`{3,}|:{3,})(?P<language>.*)\n(?P<text>(?:.*\n)*?)(?P=fence)$",
     re.MULTILINE,
 )
-SHOWN = ("text",)  # output and file contents: read, not run
-RUN = ("python", "sh")
+SHOWN = ("text",)  # read, not run
+RUN = ("python", "sh", "output")  # output is what the commands before it print
+SECONDS = re.compile(r"\d+\.\d+ s\b")
 # What a reader types besides `tailwise`; to run these is the business of other tests, or of CI itself.
 ALLOWED_COMMANDS = ("pip", "make", "git")
 
@@ -48,7 +50,7 @@ def find_blocks(text):
 def check_language(block):
     """A block is run, shown, or a directive of Sphinx; nothing escapes by having no name."""
     if block.language not in (*RUN, *SHOWN) and not block.language.startswith("{"):
-        msg = f"line {block.line}: a block must say python, sh or text. Got {block.language!r}."
+        msg = f"line {block.line}: a block must say python, sh, output or text. Got {block.language!r}."
         raise ValueError(msg)
 
 
@@ -59,10 +61,12 @@ def is_run(block):
 def run_page(path):
     """Run the blocks of a page in the present folder; returns how many there were."""
     blocks = [block for block in find_blocks(path.read_text(encoding="utf-8")) if is_run(block)]
-    names = {"__name__": "__main__"}
+    names, printed = {"__name__": "__main__"}, ""
     for block in blocks:
         if block.language == "sh":
-            run_commands(block)
+            printed = run_commands(block)
+        elif block.language == "output":
+            assert without_times(printed) == without_times(block.text), f"line {block.line}: other output"
         elif block.text.lstrip().startswith(">>>"):
             run_session(block, names, path)
         else:
@@ -81,7 +85,8 @@ def run_session(block, names, path):
 
 
 def run_commands(block):
-    """Commands of tailwise, in this process; all others must be known."""
+    """Commands of tailwise, in this process; all others must be known. Returns what they print."""
+    printed = io.StringIO()
     for line in block.text.replace("\\\n", " ").split("\n"):
         words = shlex.split(line, comments=True)
         if not words or words[0] in ALLOWED_COMMANDS:
@@ -89,7 +94,13 @@ def run_commands(block):
         if words[0] != "tailwise":
             msg = f"line {block.line}: {words[0]!r} is none of tailwise, {', '.join(ALLOWED_COMMANDS)}."
             raise ValueError(msg)
-        assert run_command(words[1:]) == 0, line
+        with contextlib.redirect_stdout(printed):
+            assert run_command(words[1:]) == 0, line
+    return printed.getvalue()
+
+
+def without_times(text):
+    return SECONDS.sub("? s", text)
 
 
 def run_command(arguments):

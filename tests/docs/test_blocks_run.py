@@ -1,7 +1,18 @@
 """Every Python block and every command of README and docs runs."""
 
 import pytest
-from docs.blocks import DOCS, PAGES, ROOT, Block, check_language, find_blocks, is_run, run_commands, run_page
+from docs.blocks import (
+    DOCS,
+    PAGES,
+    ROOT,
+    Block,
+    check_language,
+    find_blocks,
+    is_run,
+    run_commands,
+    run_page,
+    without_times,
+)
 
 BLOCKS = {path: find_blocks(path.read_text(encoding="utf-8")) for path in PAGES}
 RUN_ELSEWHERE = {DOCS / "how-to" / "index.md"}  # makes the files that all others use
@@ -50,6 +61,15 @@ def test_other_output_than_shown_is_found(tmp_path):
         run_page(write(tmp_path, "```python\n>>> 1 + 1\n3\n```\n"))
 
 
+def test_other_output_of_a_command_is_found(tmp_path):
+    with pytest.raises(AssertionError, match="line 6: other output"):
+        run_page(write(tmp_path, "```sh\ntailwise --version\n```\n\n```output\ntailwise 0.0.0\n```\n"))
+
+
+def test_times_may_differ():
+    assert without_times("in 0.14 s (6 passes)") == without_times("in 12.1 s (6 passes)")
+
+
 def test_a_command_that_fails_is_found(tmp_path, capsys):
     with pytest.raises(AssertionError, match=r"tailwise evaluate nowhere\.npz"):
         run_page(write(tmp_path, "```sh\ntailwise evaluate nowhere.npz nothing.npz\n```\n"))
@@ -62,7 +82,7 @@ def test_other_commands_are_refused():
 
 @pytest.mark.parametrize("language", ["", "bash", "py", "console"])
 def test_blocks_without_a_known_language_are_refused(language):
-    with pytest.raises(ValueError, match="a block must say python, sh or text"):
+    with pytest.raises(ValueError, match="a block must say python, sh, output or text"):
         check_language(Block(language, "", 1, False))
 
 
