@@ -1,6 +1,6 @@
-"""Draw docs/certificate.png: how the value of a selection and its upper bound close in on each other.
+"""Draw docs/figures/certificate.png: how the value of a selection and its upper bound close in on each other.
 
-python docs/make_certificate_figure.py            needs the extra [plot]
+python docs/figures/make_certificate_figure.py            needs the extra [plot]
 """
 
 from pathlib import Path

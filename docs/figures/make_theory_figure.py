@@ -1,6 +1,6 @@
-"""Draw docs/theory.png: how far the semi-empirical value is from the exact one, and how far the theorem lets it be.
+"""Draw docs/figures/theory.png: how far semi-empirical and exact value are apart, and how far they may be.
 
-Run by hand: ``python docs/make_theory_figure.py``. Prints the numbers of docs/theory.md, too.
+Run by hand: ``python docs/figures/make_theory_figure.py``. Prints the numbers of docs/mathematics/theory.md, too.
 """
 
 from pathlib import Path
