@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tailwise as tw
-from tailwise.datasets import CATALOGUE
+from tailwise.datasets import CATALOGUE, write_synthetic
 from tailwise.errors import InputError
 from tailwise.estimators import shift_to_priors
 from tailwise.experiments import data as data_module
@@ -260,6 +260,13 @@ def test_a_benchmark_brings_its_propensity_model(given, monkeypatch):
     row = row_of(make(MainTable(budgets=(2,)), given).tables[0], "PS-K")
     selection = tw.select(given.candidates, "ps-precision(0.6, 2.6)", 2, priors=given.priors)
     assert row.values["precision"] == given.evaluate(selection)["precision"]
+
+
+def test_synthetic_data_are_not_taken_for_the_benchmark(tmp_path):
+    write_synthetic("Eurlex-4K", tmp_path / "drawn", scale=0.02)
+    data = data_module.open_data(tmp_path / "drawn", None, tmp_path)
+    assert data.benchmark is None
+    assert data.name == "Eurlex-4K (synthetic)"
 
 
 # Runs

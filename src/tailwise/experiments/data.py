@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from tailwise.candidates import Candidates
 from tailwise.datasets import CATALOGUE, Contents, DataFolder, DataSet, load, load_filter, load_like, open_folder, save
+from tailwise.datasets.locks import read_lock
 from tailwise.errors import InputError
 from tailwise.estimators import LabelTree, shift_to_priors
 from tailwise.experiments.recording import describe_files
@@ -59,12 +60,20 @@ class ExperimentData:
     @property
     def name(self) -> str:
         """The benchmark's name where the sizes are its sizes, else the folder's."""
+        if self._drawn is not None:
+            return f"{self._drawn} (synthetic)"
         return self.folder.path.resolve().name if self.benchmark is None else self.benchmark.name
+
+    @cached_property
+    def _drawn(self) -> str | None:
+        """The benchmark that synthetic data were drawn after."""
+        lock = read_lock(self.folder.path)
+        return lock["name"] if lock is not None and lock.get("source") == "synthetic" else None
 
     @cached_property
     def benchmark(self) -> DataSet | None:
         """The entry of the catalogue with the same sizes: such data can be compared with published figures."""
-        if self.priors is None:
+        if self.priors is None or self._drawn is not None:
             return None
         sizes = (self.priors.n_instances, *self.truth.shape)
         return next((each for each in CATALOGUE if (each.n_train, each.n_test, each.n_labels) == sizes), None)

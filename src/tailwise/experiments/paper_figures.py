@@ -38,7 +38,7 @@ def side_by_side(
 ) -> Table:
     """The paper's value and ours of each column, next to each other, for the lines that the paper has."""
     pairs = [
-        Column(f"{column.key} {whose}", whose, column.title, None, column.digits, column.percent)
+        Column(f"{column.key} {whose}", whose, column.key, None, column.digits, column.percent)
         for column in columns
         for whose in ("paper", "ours")
     ]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tailwise.datasets.writing import written_beside
 from tailwise.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ def save_trade_off(
     curve.plot(axes)
     _add_others(axes, others)
     _dress(axes, title)
-    figure.savefig(path, dpi=144)
+    _save(figure, path)
 
 
 def save_mean_curve(paths: Sequence[str | os.PathLike], curve: MeanCurve) -> None:
@@ -65,7 +67,7 @@ def save_mean_curve(paths: Sequence[str | os.PathLike], curve: MeanCurve) -> Non
     axes.set_ylabel(f"{curve.second} @{curve.k}, percent")
     _dress(axes, curve.title)
     for path in paths:
-        figure.savefig(path, dpi=144)
+        _save(figure, path)
 
 
 def save_reliability(path: str | os.PathLike, models: Mapping[str, Reliability], *, title: str) -> None:
@@ -87,7 +89,7 @@ def save_reliability(path: str | os.PathLike, models: Mapping[str, Reliability],
         found.plot(axes, label=name)
     _dress(axes, title)
     axes.set_aspect("equal")
-    figure.savefig(path, dpi=144)
+    _save(figure, path)
 
 
 def _new_figure(width: float, height: float) -> Any:
@@ -97,6 +99,11 @@ def _new_figure(width: float, height: float) -> Any:
         msg = "A picture needs matplotlib, which is not installed. Run: pip install 'tailwise[plot]'"
         raise MissingExtraError(msg) from error
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def _save(figure: Any, path: str | os.PathLike) -> None:
+    with written_beside(path) as file:
+        figure.savefig(file, dpi=144, format=Path(path).suffix.removeprefix("."))
 
 
 def _add_others(axes: Any, others: Mapping[str, tuple[float, float]]) -> None:
