@@ -1,0 +1,42 @@
+"use strict";
+(function () {
+  const data = JSON.parse(document.getElementById("report-data").textContent);
+  const config = { responsive: true, displaylogo: false, displayModeBar: false };
+  const percent = (share) => (100 * share).toFixed(2) + "\u00a0%";
+
+  // The point with most of the second metric whose first is at most the drop below its largest, as Curve.best has it.
+  function pick(points, drop) {
+    const highest = Math.max(...points.map((point) => point.first));
+    const floor = highest - drop * Math.abs(highest);
+    const allowed = points.filter((point) => point.first >= floor);
+    return allowed.reduce((best, point) => (point.second > best.second ? point : best));
+  }
+
+  function show(dial, name, curve) {
+    const input = dial.querySelector("input");
+    const point = pick(curve.points, Number(input.value) / 100);
+    const texts = {
+      drop: input.value + "\u00a0%",
+      alpha: String(point.alpha),
+      first: percent(point.first),
+      second: percent(point.second),
+      command: point.command,
+      python: point.python,
+    };
+    for (const [key, text] of Object.entries(texts)) {
+      dial.querySelector("[data-show=" + key + "]").textContent = text;
+    }
+    Plotly.restyle("chart-" + name, { x: [[point.first]], y: [[point.second]] }, [1]);
+  }
+
+  for (const box of document.querySelectorAll("[data-chart]")) {
+    const figure = data.charts[box.dataset.chart];
+    Plotly.newPlot(box, figure.data, figure.layout, config);
+  }
+  for (const dial of document.querySelectorAll("[data-dial]")) {
+    const name = dial.dataset.dial;
+    const curve = data.curves[name];
+    dial.querySelector("input").addEventListener("input", () => show(dial, name, curve));
+    show(dial, name, curve);
+  }
+})();
