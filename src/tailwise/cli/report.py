@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 class _Bar:
-    """A progress bar over the alphas, made when the first is done."""
+    """A progress bar over the alphas, made when the first of them is begun: experiments have none."""
 
     def __init__(self, options: argparse.Namespace, *, is_shown: bool) -> None:
         self._n_alphas = None if options.alphas is None else len(set(options.alphas))

@@ -75,10 +75,10 @@ def draw_bins(bins: Sequence[BinGain], values: Sequence[tuple[float, float]], ti
         {
             "type": "bar",
             "name": name,
-            "x": [each.name for each in bins],
+            "x": [f"{each.name}<br>{each.training}" for each in bins],
             "y": [pair[number] for pair in values],
             "marker": {"color": colour},
-            "hovertemplate": f"%{{x}}, {name}<br>{_safe(title)} %{{y:.2%}}<extra></extra>",
+            "hovertemplate": f"%{{x}}<br>{name}: {_safe(title)} %{{y:.2%}}<extra></extra>",
         }
         for number, (name, colour) in enumerate((("most probable", ORANGE), ("this selection", BLUE)))
     ]
@@ -132,7 +132,7 @@ def draw_reliability(found: Reliability) -> Figure:
         "line": {"color": BLUE, "width": 2},
         "marker": {"color": BLUE, "size": 8},
     }
-    return {"data": [diagonal, points], "layout": _layout("probability, mean of a bin, percent", "true, percent")}
+    return {"data": [diagonal, points], "layout": _layout("promised, percent", "true, percent")}
 
 
 def _layout(x_title: str, y_title: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["BIN_NAMES", "BinGain", "Judgement", "LabelChange", "compare_bins", "find_changes", "judge", "select_top"]
 
 USUAL_PROPENSITY = (0.55, 1.5)
-BIN_NAMES = ("tail (up to 10)", "torso (11 to 100)", "head (over 100)")
+BIN_NAMES = {"tail": "up to 10", "torso": "11 to 100", "head": "over 100"}  # training instances; as DEFAULT_EDGES
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +62,8 @@ class BinGain:
 
     Attributes
     ----------
-    name : str
-        Which labels.
+    name, training : str
+        Which labels, and the number of their training instances.
     n_labels : int
         How many.
     top_share, own_share : float
@@ -73,6 +73,7 @@ class BinGain:
     """
 
     name: str
+    training: str
     n_labels: int
     top_share: float
     own_share: float
@@ -130,12 +131,12 @@ def compare_bins(run: RunFolder, top: Judgement, own: Judgement) -> list[BinGain
     """Rare and frequent labels apart, the rarest first; bins without labels are left out."""
     bins = np.searchsorted(DEFAULT_EDGES, run.priors.counts, side="left")
     rows = []
-    for b, name in enumerate(BIN_NAMES):
+    for b, (name, training) in enumerate(BIN_NAMES.items()):
         members = bins == b
         shares = [float(each.predicted[members].sum() / max(1, each.predicted.sum())) for each in (top, own)]
         averages = [None if each.realised is None else each.realised.by_frequency()[b] for each in (top, own)]
         if members.any():
-            rows.append(BinGain(name, int(members.sum()), shares[0], shares[1], averages[0], averages[1]))
+            rows.append(BinGain(name, training, int(members.sum()), shares[0], shares[1], averages[0], averages[1]))
     return rows
 
 

@@ -88,16 +88,17 @@ class ReportCurve:
     def _command(self, alpha: float) -> str:
         utility = self.utility_at(alpha)
         more = "".join(f" --{name.replace('_', '-')} {value}" for name, value in self.options.items())
-        more += " --priors training-labels.npz" if self._needs_priors(utility) else ""
+        more += " --priors training-labels.npz" if self.needs_priors(utility) else ""
         return f'tailwise select probabilities.npz -u "{utility}" -k {self.k}{more} -o chosen.npz'
 
     def _python(self, alpha: float) -> str:
         utility = self.utility_at(alpha)
         more = "".join(f", {name}={value!r}" for name, value in self.options.items())
-        more += ', priors="training-labels.npz"' if self._needs_priors(utility) else ""
+        more += ', priors="training-labels.npz"' if self.needs_priors(utility) else ""
         return f'tw.select("probabilities.npz", "{utility}", k={self.k}{more})'
 
-    def _needs_priors(self, utility: str) -> bool:
+    def needs_priors(self, utility: str) -> bool:
+        """Whether choosing by a utility needs the training labels, too."""
         return "priors" in self.options.values() or any(name in utility for name in NEED_PRIORS)
 
 
@@ -157,7 +158,7 @@ def _other_side(utility: Utility) -> Utility:
     if not rest:
         return as_utility("macro-f1")
     total = sum(factor for factor, _ in rest)
-    return rest[0][1] if len(rest) == 1 else Mixture([(factor / total, term) for factor, term in rest])
+    return rest[0][1] if len(rest) == 1 else Mixture([(_short(factor / total), term) for factor, term in rest])
 
 
 def _measure(run: RunFolder, judgement: Judgement, utility: Utility, basis: dict[str, Any]) -> float:
@@ -170,10 +171,14 @@ def _measure(run: RunFolder, judgement: Judgement, utility: Utility, basis: dict
     return float(utility.psi(*counts, n_instances=run.n_instances, k=run.k).sum())
 
 
+def _short(number: float) -> float:
+    """The number to 12 digits, so that 1 - 0.3 reads as 0.7."""
+    return float(f"{number:.12g}")
+
+
 def _scaled(term: str, share: float) -> str:
     """A term of a mixture, times a share; empty where nothing of it is left."""
     factor, _, name = term.rpartition("*")
     total = share * (float(factor) if factor else 1.0)
-    # 12 digits, so that 1 - 0.3 reads as 0.7
-    text = number_text(float(f"{total:.12g}"))
+    text = number_text(_short(total))
     return "" if text == "0" else name if text == "1" else f"{text}*{name}"

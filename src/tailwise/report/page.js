@@ -2,6 +2,7 @@
 (function () {
   const data = JSON.parse(document.getElementById("report-data").textContent);
   const config = { responsive: true, displaylogo: false, displayModeBar: false };
+  const NARROW = 520;
   const percent = (share) => (100 * share).toFixed(2) + "\u00a0%";
 
   // The point with most of the second metric whose first is at most the drop below its largest, as Curve.best has it.
@@ -10,6 +11,12 @@
     const floor = highest - drop * Math.abs(highest);
     const allowed = points.filter((point) => point.first >= floor);
     return allowed.reduce((best, point) => (point.second > best.second ? point : best));
+  }
+
+  // On a phone a long legend would leave nothing of the chart: two columns, and a higher box.
+  function makeRoomForLegend(box, figure) {
+    Object.assign(figure.layout.legend, { entrywidthmode: "fraction", entrywidth: 0.48, xref: "container", font: { size: 11 } });
+    box.style.height = box.clientHeight + 11 * figure.data.length + "px";
   }
 
   function show(dial, name, curve) {
@@ -31,6 +38,9 @@
 
   for (const box of document.querySelectorAll("[data-chart]")) {
     const figure = data.charts[box.dataset.chart];
+    if (box.clientWidth < NARROW && figure.data.length > 4) {
+      makeRoomForLegend(box, figure);
+    }
     Plotly.newPlot(box, figure.data, figure.layout, config);
   }
   for (const dial of document.querySelectorAll("[data-dial]")) {

@@ -32,7 +32,7 @@ def build_run_page(run: RunFolder, *, alphas: Sequence[float] | None, progress: 
     shown = {} if top is None else {f"top-{run.k}": top, "this run": own}
     curve = None if top is None else compute_curve(run, shown, alphas=alphas, on_done=_counter(progress))
     return Page(
-        f"{metric_title(run.utility)}{'' if run.k is None else f' at {run.k}'}",
+        f"{'Labels' if run.k is None else f'{run.k} labels per instance'} for {metric_title(run.utility)}",
         f"{count_text(run.n_instances)} instances, {count_text(run.n_labels)} labels, "
         f"{count_text(run.priors.n_instances)} training instances",
         [
@@ -56,8 +56,10 @@ def _measure_reliability(run: RunFolder) -> Reliability | None:
 
 
 def _counter(progress: Progress | None) -> Callable[[object], object]:
-    """From a call for each point to a call with the number of points done."""
+    """From a call for each point to a call with the number of points done, which is 0 at first."""
     done = 0
+    if progress is not None:
+        progress(done)
 
     def count(point: object) -> None:
         nonlocal done

@@ -37,6 +37,7 @@ __all__ = [
     "show_reliability",
 ]
 
+ARROW = " \u2192 "
 CHIEF = ("precision", "macro-precision", "macro-recall", "macro-f1", "coverage")
 
 
@@ -46,11 +47,12 @@ def show_metrics(run: RunFolder, own: Judgement, top: Judgement | None) -> Secti
         text = "Nothing can be scored: there are neither true labels nor probabilities in this run."
         return Section("metrics", "All metrics", paragraph(text))
     state = "on the true labels" if own.realised is not None else "expected by the probabilities; no true labels known"
-    headings = ["metric", "this selection"] + ([] if top is None else [f"top-{run.k}", "change, points"]) + ["meaning"]
-    rows = []
-    for name, value in own.values.items():
-        more = [] if top is None else [percent(top.values[name]), signed_points(value - top.values[name])]
-        rows.append([metric_title(name), percent(value), *more, MEANINGS.get(name, "")])
+    headings = ["metric", "this selection", "meaning"]
+    rows = [[metric_title(name), percent(value), MEANINGS.get(name, "")] for name, value in own.values.items()]
+    if top is not None:
+        headings[1:2] = [f"top-{run.k}", "this selection", "change, points"]
+        for row, (name, value) in zip(rows, own.values.items(), strict=True):
+            row[1:2] = [percent(top.values[name]), percent(value), signed_points(value - top.values[name])]
     table = text_table(headings, rows, words=(0, len(headings) - 1))
     return Section("metrics", "All metrics", paragraph(f"In percent, {state}.") + table)
 
@@ -66,7 +68,10 @@ def show_curve(curve: ReportCurve | None, run: RunFolder) -> Section:
         f"Each point is a selection of its own, by the mixture (1 - alpha) x {first} + alpha x {second}. Say how "
         f"much of {first} you would give, at most; the dial picks the alpha with most {second}."
     )
-    words = paragraph(text) + paragraph("The command runs in the folder of the run.", kind="note")
+    note = "The command runs in the folder of the run."
+    if curve.needs_priors(curve.second):
+        note += " There, training-labels.npz stands for the labels that were trained on."
+    words = paragraph(text) + paragraph(note, kind="note")
     return Section(
         "trade-off",
         title,
@@ -92,23 +97,22 @@ def show_bins(run: RunFolder, bins: Sequence[BinGain]) -> Section:
             "bins-found": draw_bins(bins, found, "labels found"),
         }
     boxes = "".join(chart_box(name, f"Bars of {name} by training frequency", kind="chart small") for name in charts)
-    text = "Labels by the number of their training instances, under the most probable labels and under this selection."
+    text = "Labels by the number of their training instances: how they fare under the most probable labels, and here."
     return Section("frequency", title, f'{paragraph(text)}<div class="pair">{boxes}</div>{_bin_table(bins)}', charts)
 
 
 def _bin_table(bins: Sequence[BinGain]) -> str:
-    headings = ["labels", "how many", "places, top-k", "places, this"]
-    names = {"macro_precision": "mP", "macro_recall": "mR", "macro_f1": "mF1", "coverage": "found"}
+    headings = ["labels", "in training", "how many", "places"]
+    names = {"macro_precision": "precision", "macro_recall": "recall", "macro_f1": "F1", "coverage": "found"}
     has_scores = all(each.top is not None and each.own is not None for each in bins)
-    if has_scores:
-        headings += [f"{short}, {which}" for short in names.values() for which in ("top-k", "this")]
+    headings += names.values() if has_scores else []
     rows = []
     for each in bins:
-        row = [each.name, count_text(each.n_labels), percent(each.top_share, 1), percent(each.own_share, 1)]
+        row = [each.name, each.training, count_text(each.n_labels), _from_to(each.top_share, each.own_share)]
         if has_scores:
-            row += [percent(getattr(part, name)) for name in names for part in (each.top, each.own)]
+            row += [_from_to(getattr(each.top, name), getattr(each.own, name)) for name in names]
         rows.append(row)
-    return text_table(headings, rows)
+    return text_table(headings, rows, caption=f"Top-k{ARROW}this selection, percent, every label counting alike")
 
 
 def show_labels(run: RunFolder, gained: Sequence[LabelChange], lost: Sequence[LabelChange]) -> Section:
@@ -129,16 +133,15 @@ def show_labels(run: RunFolder, gained: Sequence[LabelChange], lost: Sequence[La
 
 
 def _label_table(run: RunFolder, changes: Sequence[LabelChange], caption: str) -> str:
-    headings = ["label", "in training", "chosen, top-k", "chosen, this"]
-    if changes[0].found is not None:
-        headings += ["true", "found, top-k", "found, this", "F1, top-k", "F1, this"]
+    headings = ["label", "in training", "chosen"]
+    headings += [] if changes[0].found is None else ["found", "true", "F1, percent"]
     rows = []
     for each in changes:
-        row = [run.name_of(each.label), count_text(each.n_training), *map(count_text, each.predicted)]
+        row = [run.name_of(each.label), count_text(each.n_training), ARROW.join(map(count_text, each.predicted))]
         if each.found is not None and each.f1 is not None and each.positives is not None:
-            row += [count_text(each.positives), *map(count_text, each.found), *(percent(f1, 1) for f1 in each.f1)]
+            row += [ARROW.join(map(count_text, each.found)), count_text(each.positives), _from_to(*each.f1)]
         rows.append(row)
-    return text_table(headings, rows, caption=caption)
+    return text_table(headings, rows, caption=f"{caption} (top-k{ARROW}this selection)")
 
 
 def show_expected(own: Judgement) -> Section:
@@ -156,7 +159,7 @@ def show_expected(own: Judgement) -> Section:
     chief = {name: pairs[name] for name in CHIEF if name in pairs}
     text = (
         "What the probabilities promised for this selection, and what came true. The further apart the two, the less "
-        "the probabilities are to be trusted; calibration (tailwise run --calibration) brings them together."
+        "the probabilities are to be trusted; calibration, an option of tailwise run, brings them together."
     )
     chart = chart_box("expected", "Expected and realised metrics", kind="chart small")
     return Section("expected", title, paragraph(text) + chart + table, {"expected": draw_expected(chief)})
@@ -222,6 +225,10 @@ def show_record(run: RunFolder) -> Section:
     text = json.dumps({key: record.get(key, dict) for key in keys}, indent=2, ensure_ascii=False)
     body = text_table(["", ""], rows, words=(0, 1)) + details("Configuration, versions, inputs", code_block(text))
     return Section("record", "How it was made", body)
+
+
+def _from_to(top: float, own: float) -> str:
+    return f"{100 * top:.1f}{ARROW}{100 * own:.1f}"
 
 
 def _texts(values: dict[str, object], *keys: str) -> list[str]:

@@ -68,13 +68,14 @@ def _why(run: RunFolder, bins: Sequence[BinGain]) -> str:
         f"Most labels of such data are rare: here {count_text(n_rare)} of {count_text(run.n_labels)} labels "
         f"({percent(n_rare / run.n_labels, 0)}) have at most {TAIL} training instances. "
     )
-    tail = next((each for each in bins if each.name.startswith("tail")), None)
+    tail = next((each for each in bins if each.name == "tail"), None)
     if tail is not None:
         text += (
             f"Taking the most probable labels gives {percent(tail.top_share, 1)} of the places to them; "
             f"this selection gives them {percent(tail.own_share, 1)}. "
         )
-    return text + _why_of_utility(run)
+    because = _why_of_utility(run)
+    return text + because[0].upper() + because[1:]
 
 
 def _why_of_utility(run: RunFolder) -> str:

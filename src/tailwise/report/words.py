@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, Context
 
 __all__ = ["MEANINGS", "NO_VALUE", "count_text", "metric_title", "percent", "percent_rounded_up", "signed_points"]
 
@@ -51,10 +52,8 @@ def signed_points(value: float) -> str:
 
 def percent_rounded_up(share: float) -> str:
     """A bound in percent, two digits, never below the true one."""
-    if share <= 0:
-        return f"0{SPACE}%"
-    digits = max(0, 1 - math.floor(math.log10(100 * share)))
-    return f"{math.ceil(100 * share * 10**digits) / 10**digits:.{digits}f}{SPACE}%"
+    number = Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(100 * share)
+    return f"{number.normalize():f}{SPACE}%"
 
 
 def count_text(number: float) -> str:
