@@ -205,6 +205,24 @@ def test_only_an_earlier_run_is_replaced_and_only_when_asked_for(place, capsys):
     assert sorted(path.name for path in place.iterdir()) == ["data", "out"]
 
 
+def test_names_say_how_many_labels_there_are_where_text_does_not(place):
+    X, Y, X_test, truth = read_data(place)
+    for part, features, labels in (("train", X, Y), ("test", X_test, truth)):
+        save(place / "data" / f"{part}.svm", labels[:, :28], features=features.astype(np.float32))
+    for path in (place / "data").glob("*.npz"):
+        path.unlink()
+    assert main([*RUN, "--quiet"]) == 0
+    assert read_record(place)["shapes"]["Y.trn"] == [240, 30]
+
+
+def test_a_text_of_labels_alone_has_no_features(place, capsys, monkeypatch):
+    shutil.rmtree("data")
+    (place / "data").mkdir()
+    for part in ("train", "test"):
+        (place / "data" / f"{part}.txt").write_text("0:1 2:1\n1:1\n")
+    refuse(place, capsys, monkeypatch, RUN, r"data must hold features and labels of training instances")
+
+
 def change(name, matrix):
     return lambda folder: save(folder / name, matrix)
 

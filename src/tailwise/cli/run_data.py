@@ -43,21 +43,20 @@ class RunData:
 
 def load_run_data(path: str | os.PathLike[str]) -> RunData:
     """Read a folder with training data and at least the features of test instances."""
-    from tailwise.datasets import open_folder
+    from tailwise.datasets import load_label_names, open_folder
 
     folder = open_folder(path)
-    _check_features(folder, "train")
-    _check_features(folder, "test")
-    train = folder.load("train")
-    test = folder.load("test") if "test" in folder.labels else None
-    X_test = folder.load_features("test") if test is None else test.features
-    if test is not None and train.is_open and test.is_open:
-        train, test = _made_as_wide(train, test)
-        X_test = test.features
-    truth = None if test is None else test.matrix
-    data = RunData(
-        train.features, train.matrix, X_test, truth, _load_names(folder, train.matrix.shape[1]), _list_files(folder)
-    )
+    train = _load_part(folder, "train")
+    names = None if folder.names is None else load_label_names(folder.names)
+    if "test" in folder.labels:
+        test = _load_part(folder, "test")
+        if train.is_open and test.is_open:
+            train, test = _made_as_wide(train, test, 0 if names is None else len(names))
+        X_test, truth = test.features, test.matrix
+    else:
+        _check_there(folder, "test", is_there="test" in folder.features)
+        X_test, truth = folder.load_features("test"), None
+    data = RunData(train.features, train.matrix, X_test, truth, names, _list_files(folder))
     _check_shapes(data, folder)
     return data
 
@@ -66,30 +65,34 @@ def load_training_data(path: str | os.PathLike[str]) -> tuple[sp.csr_array, sp.c
     """Features and labels of a folder's training instances."""
     from tailwise.datasets import open_folder
 
-    folder = open_folder(path)
-    _check_features(folder, "train")
-    train = folder.load("train")
+    train = _load_part(open_folder(path), "train")
     return train.features, train.matrix
 
 
-def _check_features(folder: DataFolder, part: str) -> None:
-    has_labels = part == "test" or part in folder.labels
-    if part in folder.features and has_labels:
+def _load_part(folder: DataFolder, part: str) -> Contents:
+    _check_there(folder, part, is_there=part in folder.labels and part in folder.features)
+    contents = folder.load(part)
+    _check_there(folder, part, is_there=contents.features is not None)  # a text may hold labels alone
+    return contents
+
+
+def _check_there(folder: DataFolder, part: str, *, is_there: bool) -> None:
+    if is_there:
         return
     what = "features of test instances" if part == "test" else "features and labels of training instances"
     short = {"train": "trn", "test": "tst"}[part]
     msg = (
         f"{folder.path} must hold {what}, as X.{short}.npz with Y.{short}.npz, {short}_X_Xf.txt with {short}_X_Y.txt, "
-        f"or {part}.txt. Got none. See what is there with: tailwise data info {folder.path}"
+        f"or {part}.txt with both. Got none. See what is there with: tailwise data info {folder.path}"
     )
     raise FileError(msg)
 
 
-def _made_as_wide(train: Contents, test: Contents) -> tuple[Contents, Contents]:
-    """Text without a header shows only the features and labels it uses: take as many as the two parts together."""
+def _made_as_wide(train: Contents, test: Contents, n_names: int) -> tuple[Contents, Contents]:
+    """Text without a header shows only the features and labels it uses: take as many as all files together."""
     assert train.features is not None
     assert test.features is not None
-    m = max(train.matrix.shape[1], test.matrix.shape[1])
+    m = max(train.matrix.shape[1], test.matrix.shape[1], n_names)
     d = max(train.features.shape[1], test.features.shape[1])
     return _widened(train, m, d), _widened(test, m, d)
 
@@ -100,21 +103,6 @@ def _widened(contents: Contents, n_labels: int, n_features: int) -> Contents:
     labels.resize(labels.shape[0], n_labels)
     features.resize(features.shape[0], n_features)
     return replace(contents, matrix=labels, features=features)
-
-
-def _load_names(folder: DataFolder, n_labels: int) -> LabelNames | None:
-    from tailwise.datasets import load_label_names
-
-    if folder.names is None:
-        return None
-    names = load_label_names(folder.names)
-    if len(names) != n_labels:
-        msg = (
-            f"{folder.names} must hold one line for each of the {n_labels} labels. Got {len(names)}. "
-            "Mend or remove the file."
-        )
-        raise FileError(msg)
-    return names
 
 
 def _list_files(folder: DataFolder) -> dict[str, Path]:
@@ -132,3 +120,7 @@ def _check_shapes(data: RunData, folder: DataFolder) -> None:
         train, test = folder.labels["train"].name, folder.labels["test"].name
         msg = f"{test} must have the {m} labels of {train}. Got {data.truth.shape[1]}."
         raise InputError(msg)
+    if data.names is not None and len(data.names) != m:
+        came = f"Got {len(data.names)}. Mend or remove the file."
+        msg = f"{folder.names} must hold one line for each of the {m} labels. {came}"
+        raise FileError(msg)

@@ -45,7 +45,7 @@ class DataFolder:
         _check_part(part, self.labels, self.path)
         contents = load_contents(self.labels[part])
         features = contents.features
-        if features is None and part in self.features:
+        if features is None and self.features.get(part, self.labels[part]) != self.labels[part]:
             features = self.load_features(part)
         if features is not None and features.shape[0] != contents.matrix.shape[0]:
             sizes = f"{features.shape[0]:,} and {contents.matrix.shape[0]:,}"

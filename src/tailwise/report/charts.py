@@ -32,7 +32,7 @@ def draw_curve(curve: ReportCurve) -> Figure:
     points = {
         "type": "scatter",
         "mode": "lines+markers",
-        "name": "mixtures by alpha",
+        "name": "mixtures",
         "x": [point.first for point in curve.points],
         "y": [point.second for point in curve.points],
         "customdata": [point.alpha for point in curve.points],
@@ -47,7 +47,7 @@ def draw_curve(curve: ReportCurve) -> Figure:
     picked = {
         "type": "scatter",
         "mode": "markers",
-        "name": "picked by the dial",
+        "name": "picked",
         "x": [],
         "y": [],
         "hoverinfo": "skip",

@@ -2,7 +2,7 @@
 (function () {
   const data = JSON.parse(document.getElementById("report-data").textContent);
   const config = { responsive: true, displaylogo: false, displayModeBar: false };
-  const NARROW = 520;
+  const NARROW = 520, SYMBOL_WIDTH = 58; // in pixels
   const percent = (share) => (100 * share).toFixed(2) + "\u00a0%";
 
   // The point with most of the second metric whose first is at most the drop below its largest, as Curve.best has it.
@@ -15,7 +15,8 @@
 
   // On a phone a long legend would leave nothing of the chart: two columns, and a higher box.
   function makeRoomForLegend(box, figure) {
-    Object.assign(figure.layout.legend, { entrywidthmode: "fraction", entrywidth: 0.48, xref: "container", font: { size: 11 } });
+    const entrywidth = (box.clientWidth - 2 * SYMBOL_WIDTH) / 2;
+    Object.assign(figure.layout.legend, { x: -0.2, entrywidth, font: { size: 11 } });
     box.style.height = box.clientHeight + 11 * figure.data.length + "px";
   }
 

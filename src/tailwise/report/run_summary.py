@@ -106,6 +106,6 @@ def _tiles(run: RunFolder, own: Judgement, top: Judgement | None) -> str:
         tiles.append((count_text(own.n_found), f"labels found at least once{before}"))
     certificate = run.record.part("selection").get("certificate", dict, may_be_none=True)
     if certificate is not None and certificate.get("relative_gap") is not None:
-        tiles.append((percent_rounded_up(certificate["relative_gap"]), "at most so far below the best possible"))
+        tiles.append((percent_rounded_up(certificate["relative_gap"]), "below the best possible, at most: proven"))
     boxes = (f'<div class="tile"><b>{html.escape(b)}</b><span>{html.escape(s)}</span></div>' for b, s in tiles)
     return f'<div class="tiles">{"".join(boxes)}</div>'
