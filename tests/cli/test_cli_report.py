@@ -1,5 +1,6 @@
 """``tailwise report``: one page, written whole or not at all."""
 
+import json
 import os
 import re
 import shutil
@@ -66,6 +67,20 @@ def test_a_bar_on_a_terminal(place, start_on_terminal):
     assert b"0/3" in shown
 
 
+def change_record(*way, value):
+    """Put a value into the record, at the end of the way of keys."""
+
+    def change(folder):
+        record = json.loads((folder / "run.json").read_text())
+        inner = record
+        for key in way[:-1]:
+            inner = inner[key]
+        inner[way[-1]] = value
+        (folder / "run.json").write_text(json.dumps(record))
+
+    return change
+
+
 def remove(name):
     return lambda folder: (folder / name).unlink()
 
@@ -85,6 +100,14 @@ DAMAGE = {
         r"run\.json must be a record in JSON\. Reading it failed",
     ),
     "empty record": (write("run.json", b"{}"), r"run\.json must hold 'configuration', an object\. Got nothing\."),
+    "no seconds": (change_record("seconds", "load", value="long"), r"seconds must hold 'load', a number\. Got 'long'"),
+    "no seed": (change_record("seed", value=None), r"run\.json must hold 'seed', an integer\. Got None\."),
+    "certificate": (
+        change_record("selection", "certificate", value={"value": 1}),
+        r"selection, certificate must hold 'upper', a number\. Got nothing",
+    ),
+    "utility": (change_record("configuration", "utility", value="best"), r"utility must be a known name\. Got 'best'"),
+    "budget": (change_record("configuration", "k", value=99), r"k must be an integer between 1 and 30"),
     "no selection": (remove("selection.npz"), r"out must hold selection\.npz, of which its record speaks"),
     "no truth": (remove("truth.npz"), r"out must hold truth\.npz, of which its record speaks"),
     "no priors": (remove("priors.npz"), r"out must hold priors\.npz"),

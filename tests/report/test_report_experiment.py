@@ -75,6 +75,11 @@ BROKEN = {
     "other": (lambda record: record["curves"][0]["others"].update(x=[0.1]), r"others, x must hold 'second', a number"),
     "data": (lambda record: record.update(data=None), r"must hold 'data', an object\. Got None"),
     "versions": (lambda record: record.pop("versions"), r"must hold 'versions', an object"),
+    "digits": (lambda record: record["tables"][0]["columns"][1].update(digits="x"), r"columns 1 must hold 'digits'"),
+    "deviation": (
+        lambda record: record["tables"][0]["rows"][1]["deviations"].update(f=[]),
+        r"rows 1, deviations must hold 'f', a number\. Got \[\]",
+    ),
     "k": (lambda record: record["curves"][0].update(k="3"), r"must hold 'k', an integer\. Got '3'"),
 }
 
@@ -85,7 +90,7 @@ def test_broken_records(experiment, change, message):
         build_page(experiment(change))
 
 
-@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[]", b"3"])
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[]", b"3", b'{"seconds": NaN}'])
 def test_no_record_at_all(experiment, content):
     folder = experiment()
     (folder / "experiment.json").write_bytes(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import zipfile
 
@@ -35,12 +36,12 @@ def save_priors(path: str | os.PathLike[str], priors: LabelPriors) -> None:
 
 def load_priors(path: str | os.PathLike[str]) -> LabelPriors:
     """Read what :func:`save_priors` wrote."""
+    with opened(path) as file:
+        content = io.BytesIO(file.read())
     try:
-        with opened(path) as file, np.load(file, allow_pickle=False) as archive:
+        with np.load(content, allow_pickle=False) as archive:
             return LabelPriors(archive["counts"], archive["n_instances"].item())
-    except (ValueError, KeyError, AttributeError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
-        if isinstance(error, FileError):
-            raise
+    except (ValueError, KeyError, AttributeError, TypeError, EOFError, zipfile.BadZipFile) as error:
         reason = error if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
         msg = f"{path} must hold the counts of labels that tailwise run wrote. Reading it failed: {reason}."
         raise FileError(msg) from error

@@ -47,11 +47,16 @@ def _check_table(table: Record) -> None:
     for column in table.parts("columns"):
         column.get("key", str)
         column.get("title", str)
+        column.get("group", str, may_be_none=True)
+        column.get("better", str, may_be_none=True)
+        column.get("digits", int)
     for row in table.parts("rows"):
         row.get("name", str)
-        values = row.part("values")
-        for key in values.values:
-            values.get(key, float, may_be_none=True)
+        row.get("own", list, may_be_none=True)
+        has_deviations = row.get("deviations", dict, may_be_none=True) is not None
+        for numbers in (row.part("values"), *([row.part("deviations")] if has_deviations else [])):
+            for key in numbers.values:
+                numbers.get(key, float, may_be_none=True)
 
 
 def _read_curve(curve: Record) -> tuple[str, ReportCurve]:

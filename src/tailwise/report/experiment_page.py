@@ -110,4 +110,4 @@ def _find_marks(column: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str,
 def _as_text(value: float | None, column: dict[str, Any]) -> str:
     if value is None:
         return ""
-    return f"{100 * value if column.get('percent') else value:.{column.get('digits', 2)}f}"
+    return f"{100 * value if column.get('percent') else value:.{column['digits']}f}"

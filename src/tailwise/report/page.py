@@ -19,7 +19,7 @@ from tailwise.report.markup import Page
 from tailwise.report.run_folder import RUN_RECORD, read_run_folder
 from tailwise.report.run_page import Progress, build_run_page
 
-__all__ = ["build_page", "find_record", "render_page"]
+__all__ = ["build_page", "find_record", "load_plotly", "render_page"]
 
 
 def find_record(path: str | os.PathLike[str]) -> Path:

@@ -31,7 +31,7 @@ class Record:
     def read(cls, path: Path) -> Record:
         """The whole of a file."""
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
+            values = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
         except (OSError, ValueError) as error:
             msg = f"{path} must be a record in JSON. Reading it failed: {error}. Make the folder again."
             raise FileError(msg) from error
@@ -41,7 +41,7 @@ class Record:
         return cls(values, str(path))
 
     def get(self, key: str, kind: type, *, may_be_none: bool = False) -> Any:
-        """A value of the kind asked for; a number is any but NaN."""
+        """A value of the kind asked for; an integer is a number, too."""
         value = self.values.get(key)
         if value is None and may_be_none:
             return None
@@ -64,3 +64,8 @@ class Record:
                 msg = f"{self.place} must hold objects in {key!r}. Got {item!r:.60} at place {number}."
                 raise FileError(msg)
         return [Record(item, f"{self.place}, {key} {number}") for number, item in enumerate(items)]
+
+
+def _refuse_constant(name: str) -> None:
+    msg = f"{name} is no number of JSON"
+    raise ValueError(msg)

@@ -168,11 +168,11 @@ def show_expected(own: Judgement) -> Section:
 def show_certificate(run: RunFolder) -> Section:
     """How far from the optimum the selection can be."""
     title = "The certificate"
-    certificate = run.record.part("selection").get("certificate", dict, may_be_none=True)
-    if certificate is None:
+    selection = run.record.part("selection")
+    if selection.get("certificate", dict, may_be_none=True) is None:
         text = "No proof was asked for. tailwise run --certify says how far from the best possible a selection can be."
         return Section("certificate", title, paragraph(text))
-    proof = run.record.part("selection").part("certificate")
+    proof = selection.part("certificate")
     value, upper = proof.get("value", float), proof.get("upper", float)
     share = proof.get("relative_gap", float, may_be_none=True)
     gap = "an unknown share" if share is None else percent_rounded_up(share)
@@ -211,15 +211,14 @@ def show_reliability(found: Reliability | None, run: RunFolder) -> Section:
 def show_record(run: RunFolder) -> Section:
     """How it was done, for whoever wants to do it again."""
     record = run.record
-    shapes = record.values.get("shapes") or {}
+    seconds = record.part("seconds")
     rows = [
         ["utility", run.utility],
         ["labels per instance", NO_VALUE if run.k is None else str(run.k)],
         ["method, expectation", ", ".join(_texts(record.part("selection").values, "method", "expectation"))],
         ["seed", str(record.get("seed", int))],
         ["training instances", count_text(run.priors.n_instances)],
-        *([["features", count_text(shapes["X.trn"][1])]] if "X.trn" in shapes else []),
-        *([step, f"{seconds:.1f} s"] for step, seconds in record.get("seconds", dict).items()),
+        *([step, f"{seconds.get(step, float):.1f} s"] for step in seconds.values),
     ]
     keys = ("configuration", "versions", "inputs")
     text = json.dumps({key: record.get(key, dict) for key in keys}, indent=2, ensure_ascii=False)

@@ -104,8 +104,15 @@ def _tiles(run: RunFolder, own: Judgement, top: Judgement | None) -> str:
     if own.n_found is not None:
         before = "" if top is None or top.n_found is None else f", top-{run.k} {count_text(top.n_found)}"
         tiles.append((count_text(own.n_found), f"labels found at least once{before}"))
-    certificate = run.record.part("selection").get("certificate", dict, may_be_none=True)
-    if certificate is not None and certificate.get("relative_gap") is not None:
-        tiles.append((percent_rounded_up(certificate["relative_gap"]), "below the best possible, at most: proven"))
+    gap = _proven_gap(run)
+    if gap is not None:
+        tiles.append((percent_rounded_up(gap), "below the best possible, at most: proven"))
     boxes = (f'<div class="tile"><b>{html.escape(b)}</b><span>{html.escape(s)}</span></div>' for b, s in tiles)
     return f'<div class="tiles">{"".join(boxes)}</div>'
+
+
+def _proven_gap(run: RunFolder) -> float | None:
+    selection = run.record.part("selection")
+    if selection.get("certificate", dict, may_be_none=True) is None:
+        return None
+    return selection.part("certificate").get("relative_gap", float, may_be_none=True)
