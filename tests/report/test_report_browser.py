@@ -172,6 +172,15 @@ def test_the_command_follows_the_dial(opened, run_page):
     assert python.startswith('tw.select("probabilities.npz", ')
 
 
+def test_charts_fit_on_paper_and_grow_back(opened):
+    measure = "return document.querySelector('#chart-trade-off .main-svg').getBoundingClientRect().width"
+    on_screen = opened.execute_script(measure)
+    opened.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert opened.execute_script(measure) == 640
+    opened.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert opened.execute_script(measure) == on_screen > 640
+
+
 @pytest.mark.parametrize("width", [360, 390, 768, 1280])
 def test_no_sideways_scrolling(browser, run_page, width):
     open_page(browser, run_page[0], width)

@@ -4,6 +4,7 @@ import html.parser
 import json
 import re
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import tailwise as tw
 from tailwise.datasets import load, load_labels, load_priors, load_selection
 from tailwise.errors import MissingExtraError
 from tailwise.report.page import build_page, load_plotly
+from tailwise.report.run_summary import _how_many_are_rare, _more_labels
 
 ALPHAS = [0, 0.3, 0.9, 1]
 SECTIONS = [
@@ -109,7 +111,8 @@ def test_plain_words_at_the_top(page, parts):
     found = [round(40 * values["coverage"]) for values in (own, top)]
     text = page.texts["summary"]
     assert "For each of 100 instances, 2 of 40 labels were chosen so that expected macro-F1 is highest." in text
-    more = "more" if found[0] >= found[1] else "fewer"
+    assert abs(found[0] - found[1]) > 1
+    more = "more" if found[0] > found[1] else "fewer"
     assert (
         f"Against the 2 most probable labels, on the true labels: macro-F1 {percent(own['macro-f1'])} instead of "
         f"{percent(top['macro-f1'])}, precision {percent(own['precision'])} instead of {percent(top['precision'])}; "
@@ -119,7 +122,28 @@ def test_plain_words_at_the_top(page, parts):
 
 def test_rare_labels_are_counted(page, parts):
     n_rare = int((parts[4].counts <= 10).sum())
-    assert f"here {n_rare} of 40 labels ({percent(n_rare / 40, 0)}) have at most 10" in page.texts["summary"]
+    assert f"{n_rare} of 40 labels ({percent(n_rare / 40, 0)})" in page.texts["summary"]
+
+
+COUNTS = {
+    (3, 2, 900): "Most labels are rare: 2 of 3 labels (67\u00a0%) have at most 10 training instances.",
+    (3, 300, 900): "1 of 3 labels (33\u00a0%) are rare: they have at most 10 training instances.",
+    (30, 11, 900): "No label is very rare here: none has at most 10 training instances, the rarest has 11.",
+}
+
+
+@pytest.mark.parametrize(("counts", "text"), COUNTS.items())
+def test_words_for_rare_labels(counts, text):
+    run = SimpleNamespace(priors=tw.LabelPriors(counts, 1000), n_labels=len(counts))
+    assert text in _how_many_are_rare(run)
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [(0, "as many labels are"), (1, "1 more label is"), (-1, "1 fewer label is"), (1234, "1,234 more labels are")],
+)
+def test_words_for_more_labels(more, text):
+    assert _more_labels(more) == text
 
 
 def test_the_table_has_every_metric_of_the_record(page, parts):

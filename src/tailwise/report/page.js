@@ -2,7 +2,7 @@
 (function () {
   const data = JSON.parse(document.getElementById("report-data").textContent);
   const config = { responsive: true, displaylogo: false, displayModeBar: false };
-  const NARROW = 520, SYMBOL_WIDTH = 58; // in pixels
+  const NARROW = 520, SYMBOL_WIDTH = 58, PAPER_WIDTH = 640; // in pixels
   const percent = (share) => (100 * share).toFixed(2) + "\u00a0%";
 
   // The point with most of the second metric whose first is at most the drop below its largest, as Curve.best has it.
@@ -44,6 +44,12 @@
     }
     Plotly.newPlot(box, figure.data, figure.layout, config);
   }
+  // Paper is narrower than most screens, and does not ask the charts to draw themselves anew.
+  const boxes = document.querySelectorAll("[data-chart]");
+  addEventListener("beforeprint", () =>
+    boxes.forEach((box) => Plotly.relayout(box, { width: Math.min(box.clientWidth, PAPER_WIDTH) })));
+  addEventListener("afterprint", () => boxes.forEach((box) => Plotly.relayout(box, { width: null, autosize: true })));
+
   for (const dial of document.querySelectorAll("[data-dial]")) {
     const name = dial.dataset.dial;
     const curve = data.curves[name];

@@ -51,8 +51,14 @@ def _against_top(run: RunFolder, own: Judgement, top: Judgement) -> str:
     text = f"Against the {run.k} most probable labels, {basis}: {', '.join(parts)}"
     if own.n_found is None or top.n_found is None:
         return f"{text}."
-    more = own.n_found - top.n_found
-    return f"{text}; {count_text(abs(more))} {'more' if more >= 0 else 'fewer'} labels are found at least once."
+    return f"{text}; {_more_labels(own.n_found - top.n_found)} found at least once."
+
+
+def _more_labels(more: int) -> str:
+    if more == 0:
+        return "as many labels are"
+    labels = "label is" if abs(more) == 1 else "labels are"
+    return f"{count_text(abs(more))} {'more' if more > 0 else 'fewer'} {labels}"
 
 
 def chief_metric(run: RunFolder, own: Judgement) -> str:
@@ -63,19 +69,24 @@ def chief_metric(run: RunFolder, own: Judgement) -> str:
 
 
 def _why(run: RunFolder, bins: Sequence[BinGain]) -> str:
-    n_rare = int((run.priors.counts <= TAIL).sum())
-    text = (
-        f"Most labels of such data are rare: here {count_text(n_rare)} of {count_text(run.n_labels)} labels "
-        f"({percent(n_rare / run.n_labels, 0)}) have at most {TAIL} training instances. "
-    )
+    text = _how_many_are_rare(run)
     tail = next((each for each in bins if each.name == "tail"), None)
     if tail is not None:
         text += (
-            f"Taking the most probable labels gives {percent(tail.top_share, 1)} of the places to them; "
-            f"this selection gives them {percent(tail.own_share, 1)}. "
+            f" Taking the most probable labels gives {percent(tail.top_share, 1)} of the places to them; "
+            f"this selection gives them {percent(tail.own_share, 1)}."
         )
     because = _why_of_utility(run)
-    return text + because[0].upper() + because[1:]
+    return f"{text} {because[0].upper()}{because[1:]}"
+
+
+def _how_many_are_rare(run: RunFolder) -> str:
+    n_rare, share = int((run.priors.counts <= TAIL).sum()), float((run.priors.counts <= TAIL).mean())
+    rule = f"at most {TAIL} training instances"
+    if n_rare == 0:
+        return f"No label is very rare here: none has {rule}, the rarest has {count_text(run.priors.counts.min())}."
+    text = f"{count_text(n_rare)} of {count_text(run.n_labels)} labels ({percent(share, 0)})"
+    return f"Most labels are rare: {text} have {rule}." if share > 0.5 else f"{text} are rare: they have {rule}."
 
 
 def _why_of_utility(run: RunFolder) -> str:
