@@ -246,6 +246,20 @@ def test_half_a_folder(tmp_path, parts):
         open_folder(tmp_path).load("test")
 
 
+def test_features_without_labels(tmp_path, parts):
+    save(tmp_path / "Y.trn.npz", parts["train"][0])
+    save(tmp_path / "X.tst.npz", parts["test"][1])
+    data = open_folder(tmp_path)
+    np.testing.assert_array_equal(data.load_features("test").toarray(), parts["test"][1])
+    with pytest.raises(InputError, match=r"part must be one that .* has: test\. Got 'train'\."):
+        data.load_features("train")
+
+
+def test_labels_are_no_features(tmp_path):
+    (tmp_path / "train.txt").write_text("0:1 2:1\n1:1\n")
+    assert open_folder(tmp_path).load("train").features is None
+
+
 def test_no_folder(tmp_path):
     (tmp_path / "file").touch()
     for path, message in (

@@ -6,9 +6,10 @@ from tailwise.datasets.files import load, load_contents, load_features, load_lab
 from tailwise.datasets.filters import load_filter
 from tailwise.datasets.folders import DataFolder, open_folder
 from tailwise.datasets.getting import get_data, write_synthetic
-from tailwise.datasets.label_names import LabelNames, find_label_names, load_label_names
+from tailwise.datasets.label_names import LabelNames, find_label_names, load_label_names, save_label_names
 from tailwise.datasets.long_tail import LongTail, make_long_tail
 from tailwise.datasets.matching import load_all_labels, load_like, names_for
+from tailwise.datasets.prior_files import load_priors, save_priors
 from tailwise.datasets.selections import check_writable_target, load_selection, save_selection
 from tailwise.datasets.shapes import SyntheticData, make_like
 from tailwise.datasets.zipf import zipf_candidates
@@ -33,6 +34,7 @@ __all__ = [
     "load_label_names",
     "load_labels",
     "load_like",
+    "load_priors",
     "load_selection",
     "make_like",
     "make_long_tail",
@@ -40,6 +42,8 @@ __all__ = [
     "open_folder",
     "read_blocks",
     "save",
+    "save_label_names",
+    "save_priors",
     "save_selection",
     "write_synthetic",
     "zipf_candidates",

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 
 from tailwise.datasets.contents import Contents
-from tailwise.datasets.files import as_labels, load, load_contents
+from tailwise.datasets.files import as_labels, load_contents, load_features
 from tailwise.datasets.label_names import LabelNames, load_label_names
 from tailwise.errors import FileError, InputError
 
@@ -41,20 +42,22 @@ class DataFolder:
 
     def load(self, part: str) -> Contents:
         """Labels, features (None where there are none) and names of a part, "train" or "test"."""
-        if part not in self.labels:
-            there = ", ".join(self.labels)
-            msg = f"part must be one that {self.path} has: {there}. Got {part!r}."
-            raise InputError(msg)
+        _check_part(part, self.labels, self.path)
         contents = load_contents(self.labels[part])
         features = contents.features
-        if features is None and part in self.features:
-            features = load(self.features[part]).astype(np.float32)  # as those of one text for both are
+        if features is None and self.features.get(part, self.labels[part]) != self.labels[part]:
+            features = self.load_features(part)
         if features is not None and features.shape[0] != contents.matrix.shape[0]:
             sizes = f"{features.shape[0]:,} and {contents.matrix.shape[0]:,}"
             msg = f"{self.path} must have features and labels of the same {part} instances. Got {sizes}."
             raise FileError(msg)
         matrix = as_labels(contents.matrix, self.labels[part])
         return replace(contents, matrix=matrix, features=features, label_names=self.load_names(matrix.shape[1]))
+
+    def load_features(self, part: str) -> sp.csr_array:
+        """The features of a part, which may be there without labels."""
+        _check_part(part, self.features, self.path)
+        return load_features(self.features[part]).astype(np.float32)  # as those of one text for both are
 
     def load_names(self, n_labels: int) -> LabelNames | None:
         """The names of the labels, where there is a file with one for each."""
@@ -93,6 +96,12 @@ def open_folder(path: str | os.PathLike[str]) -> DataFolder:
         "tst_X_Y.txt. Check the folder, or get the data with: tailwise data get NAME"
     )
     raise FileError(msg)
+
+
+def _check_part(part: str, files: dict[str, Path], path: Path) -> None:
+    if part not in files:
+        msg = f"part must be one that {path} has: {', '.join(files)}. Got {part!r}."
+        raise InputError(msg)
 
 
 def _look(folder: Path) -> DataFolder | None:

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from tailwise.datasets.opening import opened
+from tailwise.datasets.writing import written_beside
 from tailwise.errors import FileError, InputError
 
-__all__ = ["LabelNames", "find_label_names", "load_label_names"]
+__all__ = ["LabelNames", "find_label_names", "load_label_names", "save_label_names"]
 
 BESIDE = ("labels.txt", "Y.txt")
 
@@ -89,6 +90,13 @@ def load_label_names(path: str | os.PathLike[str]) -> LabelNames:
     except InputError as error:
         msg = f"{path}: {error}"
         raise FileError(msg) from error
+
+
+def save_label_names(path: str | os.PathLike[str], names: LabelNames) -> None:
+    """Write one label a line, so that :func:`load_label_names` reads it."""
+    titles = [""] * len(names) if names.titles is None else [f"\t{title}" for title in names.titles]
+    with written_beside(path) as file:
+        file.write("".join(f"{each}{title}\n" for each, title in zip(names.ids, titles, strict=True)).encode())
 
 
 def find_label_names(path: str | os.PathLike[str], n_labels: int, *, may_be_more: bool = False) -> LabelNames | None:

@@ -80,13 +80,13 @@ class Table:
 
 @dataclass(frozen=True)
 class MeanPoint:
-    """A mixture: its alpha, and mean and standard deviation of either metric over the seeds."""
+    """A mixture: its alpha, and mean and standard deviation of either metric over several seeds."""
 
     alpha: float
     first: float
     second: float
-    first_deviation: float = 0.0
-    second_deviation: float = 0.0
+    first_deviation: float | None = None
+    second_deviation: float | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +104,7 @@ def trade_off(
     alphas: Sequence[float] | None = None,
     truth: Any = None,
     priors: Any = None,
+    on_done: Callable[[CurvePoint], object] = lambda point: None,
     **options: Any,
 ) -> Curve:
     r"""Maximise :math:`(1 - \alpha) U_1 + \alpha U_2` for alphas from 0 to 1.
@@ -122,6 +123,8 @@ def trade_off(
         True labels; the curve then shows realised values, else expected ones.
     priors : LabelPriors or 0/1 matrix, optional
         For utilities that need them.
+    on_done : callable
+        Called with each point when it is done, for progress.
     **options
         Passed on to :func:`select`.
 
@@ -145,6 +148,7 @@ def trade_off(
         else:
             values = _realise((first, second), batch, selection, truth)
         points.append(CurvePoint(alpha, values[0], values[1], selection))
+        on_done(points[-1])
     return Curve(str(first), str(second), tuple(points), "expected" if truth is None else "realised")
 
 

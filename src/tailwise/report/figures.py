@@ -58,7 +58,7 @@ def save_mean_curve(paths: Sequence[str | os.PathLike], curve: MeanCurve) -> Non
     figure = _new_figure(8.5, 5)
     axes = figure.add_subplot()
     columns = ("first", "second", "first_deviation", "second_deviation")
-    first, second, across, along = ([100 * getattr(point, name) for point in curve.points] for name in columns)
+    first, second, across, along = ([100 * (getattr(point, name) or 0.0) for point in curve.points] for name in columns)
     axes.errorbar(
         first, second, xerr=across, yerr=along, marker="o", markersize=4, color="C2", capsize=2, label="mixed"
     )
