@@ -38,6 +38,7 @@ BENCHMARKS = (
     "label_tree_scale",
     "calibration",
     "parsing_speed",
+    "experiments",
 )
 
 

@@ -20,19 +20,20 @@ def test_title_data_and_sections(experiment):
     assert re.findall(r'<section id="([^"]*)">', page) == ["tables", "mixed-k3", "mixed-k5", "record"]
     assert "In the paper: Table 2: results at 3" in page
     assert "81.2" in page
+    assert "A note &amp; more" in page
 
 
 def test_the_table(experiment):
     page = build_page(experiment())
-    table = re.search(r"<table><caption>Metrics at 3</caption>.*?</table>|<table>\n.*?</table>", page, re.DOTALL)[0]
+    table = re.search(r'<table class="figures">.*?</table>', page, re.DOTALL)[0]
     assert '<th scope="colgroup" colspan="1">Instance</th>' in table
-    assert '<td class="best own">27.38</td>' in table
+    assert '<td class="own best">27.38</td>' in table
     assert '<td class="second">20.00</td>' in table
-    assert '<td class="best own">8.0 ± 0.1</td>' in table
+    assert '<td class="own best">8.0 ± 0.1</td>' in table
     assert '<td class="best">8.0</td>' in table  # reads the same as the best, so it is the best
     assert '<td class="best">1</td>' in table  # smaller seconds are better
     assert table.count("<tbody>") == 2
-    assert "<td>\u2013</td>" in table
+    assert "<td>&ndash;</td>" in table
 
 
 def test_the_curves_have_dials_and_other_strategies(experiment):

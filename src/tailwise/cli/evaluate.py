@@ -83,7 +83,8 @@ def _print_csv(evaluation: Any) -> None:
 
 
 def _print_bins(evaluation: Any) -> None:
-    from tailwise.report.tables import format_table
+    from tailwise.experiments.results import Table
+    from tailwise.report.tables import to_text
 
     columns = {"macro_precision": "mP", "macro_recall": "mR", "macro_f1": "mF1", "coverage": "coverage"}
     rows = {
@@ -91,4 +92,4 @@ def _print_bins(evaluation: Any) -> None:
         for bin_ in evaluation.by_frequency()
     }
     print("\nby training frequency, percent")
-    print(format_table(rows, columns, mark=""))
+    print(to_text(Table.of(rows, columns, better=None), best="", second=""))

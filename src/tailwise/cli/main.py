@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from tailwise import __version__
-from tailwise.cli import data, demo, evaluate, predict, report, run, select, train
+from tailwise.cli import data, demo, evaluate, experiment, predict, report, run, select, train
 from tailwise.errors import TailwiseError
 
 __all__ = ["main"]
@@ -75,7 +75,7 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tailwise {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (select, evaluate, train, predict, run, report, data, demo):
+    for command in (select, evaluate, train, predict, run, experiment, report, data, demo):
         command.add_parser(commands)
     return parser
 

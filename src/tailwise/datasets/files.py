@@ -64,8 +64,8 @@ def load(
 
     See Also
     --------
-    load_contents : everything that a file holds, features, ranking and names included.
-    read_blocks : the same in pieces, for a file larger than memory.
+    tailwise.datasets.load_contents : everything that a file holds, features, ranking and names included.
+    tailwise.datasets.read_blocks : the same in pieces, for a file larger than memory.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def load(
 def load_contents(
     path: Path, *, n_labels: int | None = None, label_names: Any = None, format: str | None = None
 ) -> Contents:
-    """Read everything that a file holds; the parameters are those of :func:`load`."""
+    """Read everything that a file holds; the parameters are those of :func:`tailwise.load`."""
     return _fitted(find_format(path, format).read(path), path, n_labels, LabelNames.of(label_names))
 
 
@@ -109,12 +109,12 @@ def read_blocks(
     Parameters
     ----------
     path : str or path
-        The file, as for :func:`load`.
+        The file, as for :func:`tailwise.load`.
     rows : int
         Instances in a piece; the last one may have fewer, and pieces of a Parquet file or a long text may, too.
     n_labels, label_names, format : optional
-        As for :func:`load`. Where a file does not say how many labels there are and neither is given, pieces are as
-        wide as the labels seen so far.
+        As for :func:`tailwise.load`. Where a file does not say how many labels there are and neither is given,
+        pieces are as wide as the labels seen so far.
 
     Yields
     ------
@@ -146,7 +146,7 @@ def save(
     instance_names: Sequence[str] | None = None,
     format: str | None = None,
 ) -> None:
-    """Write a matrix, sparse or dense, so that :func:`load` reads it.
+    """Write a matrix, sparse or dense, so that :func:`tailwise.load` reads it.
 
     The file appears whole or not at all, in place of one of the same name, and equal matrices give equal bytes.
 

@@ -57,7 +57,7 @@ def save_selection(
     probabilities : csr_array of shape (n, m), optional
         The scores of the formats that list labels; 0 where a chosen label has none. Default: 1 for each.
     label_names, instance_names, format : optional
-        As for :func:`save`.
+        As for :func:`tailwise.save`.
 
     Examples
     --------

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tailwise.experiments.results import Column, Row, Table
+from tailwise.experiments.running import RECORD
 from tailwise.report.curve import CurvePoint, ReportCurve
 from tailwise.report.records import Record
 
 __all__ = ["EXPERIMENT_RECORD", "ExperimentFolder", "read_experiment"]
 
-EXPERIMENT_RECORD = "experiment.json"
+EXPERIMENT_RECORD = RECORD
 
 
 @dataclass(frozen=True)
@@ -22,41 +24,61 @@ class ExperimentFolder:
     ----------
     record : Record
         The whole of experiment.json.
-    tables : list of Record
-        Its tables, checked.
+    tables : list of Table
+        Its tables.
     curves : list of (str, ReportCurve)
         Its trade-off curves, with their titles.
+    notes : list of str
+        What a reader has to know about them.
     """
 
     record: Record
-    tables: list[Record]
+    tables: list[Table]
     curves: list[tuple[str, ReportCurve]]
+    notes: list[str]
 
 
 def read_experiment(path: Path) -> ExperimentFolder:
     """Read the record and check it: what the page needs must be there, of the right kind."""
     record = Record.read(path)
-    tables = record.parts("tables")
-    for table in tables:
-        _check_table(table)
-    return ExperimentFolder(record, tables, [_read_curve(curve) for curve in record.parts("curves")])
+    return ExperimentFolder(
+        record,
+        [_read_table(table) for table in record.parts("tables")],
+        [_read_curve(curve) for curve in record.parts("curves")],
+        [str(note) for note in record.get("notes", list, may_be_none=True) or ()],
+    )
 
 
-def _check_table(table: Record) -> None:
-    table.get("title", str)
-    for column in table.parts("columns"):
-        column.get("key", str)
-        column.get("title", str)
-        column.get("group", str, may_be_none=True)
-        column.get("better", str, may_be_none=True)
-        column.get("digits", int)
-    for row in table.parts("rows"):
-        row.get("name", str)
-        row.get("own", list, may_be_none=True)
-        has_deviations = row.get("deviations", dict, may_be_none=True) is not None
-        for numbers in (row.part("values"), *([row.part("deviations")] if has_deviations else [])):
-            for key in numbers.values:
-                numbers.get(key, float, may_be_none=True)
+def _read_table(table: Record) -> Table:
+    columns = tuple(_read_column(column) for column in table.parts("columns"))
+    rows = tuple(_read_row(row) for row in table.parts("rows"))
+    return Table(table.get("name", str), table.get("title", str), columns, rows)
+
+
+def _read_column(column: Record) -> Column:
+    return Column(
+        column.get("key", str),
+        column.get("title", str),
+        column.get("group", str, may_be_none=True) or "",
+        column.get("better", str, may_be_none=True),
+        column.get("digits", int),
+        percent=bool(column.values.get("percent")),
+    )
+
+
+def _read_row(row: Record) -> Row:
+    has_deviations = row.get("deviations", dict, may_be_none=True) is not None
+    return Row(
+        row.get("name", str),
+        _read_numbers(row.part("values")),
+        _read_numbers(row.part("deviations")) if has_deviations else {},
+        row.get("group", str, may_be_none=True) or "",
+        tuple(row.get("own", list, may_be_none=True) or ()),
+    )
+
+
+def _read_numbers(numbers: Record) -> dict[str, float | None]:
+    return {key: numbers.get(key, float, may_be_none=True) for key in numbers.values}
 
 
 def _read_curve(curve: Record) -> tuple[str, ReportCurve]:

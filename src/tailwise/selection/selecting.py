@@ -39,8 +39,9 @@ def select(
 ) -> Selection:
     r"""Choose exactly k labels for each instance so that the batch as a whole scores best.
 
-    .. math:: \max_S \sum_j \psi_j(t_j, q_j, p_j) \quad\text{subject to k labels for each instance},\qquad
-        t_j = \sum_{i \in S_j} \eta_{ij},\; q_j = |S_j|,\; p_j = \sum_i \eta_{ij}
+    .. math:: \max_S \sum_j \psi_j(t_j, q_j, p_j) \quad\text{subject to k labels for each instance},
+
+    .. math:: t_j = \sum_{i \in S_j} \eta_{ij},\quad q_j = |S_j|,\quad p_j = \sum_i \eta_{ij}
 
     Parameters
     ----------
