@@ -70,6 +70,7 @@ EXPERIMENT = {
     "data": {"name": "tibkat-gnd-en", "instances": 9537, "labels": 26983, "inputs": {}},
     "versions": {"tailwise": "0.1.0"},
     "seconds": 81.2,
+    "notes": ["A note & more"],
     "tables": [
         {
             "name": "main-k3",

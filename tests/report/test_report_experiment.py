@@ -1,10 +1,12 @@
 """The page of an experiment shows its tables and curves; a broken record is refused with a reason."""
 
+import html
 import json
 import re
 
 import pytest
 
+from tailwise.cli.main import main
 from tailwise.errors import FileError
 from tailwise.report.page import build_page
 
@@ -20,6 +22,7 @@ def test_title_data_and_sections(experiment):
     assert re.findall(r'<section id="([^"]*)">', page) == ["tables", "mixed-k3", "mixed-k5", "record"]
     assert "In the paper: Table 2: results at 3" in page
     assert "81.2" in page
+    assert "A note &amp; more" in page
 
 
 def test_the_table(experiment):
@@ -96,3 +99,20 @@ def test_no_record_at_all(experiment, content):
     (folder / "experiment.json").write_bytes(content)
     with pytest.raises(FileError, match=r"experiment\.json must be a record in JSON"):
         build_page(folder)
+
+
+def test_what_the_command_writes_is_what_the_page_reads(data_folder, tmp_path):
+    words = ["mixed", "--data", str(data_folder), "-k", "2", "--second", "macro-f1", "--seeds", "2", "--quiet"]
+    assert main(["experiment", *words, "--out", str(tmp_path / "out")]) == 0
+    record = json.loads((tmp_path / "out" / "experiment.json").read_text())
+    assert main(["report", str(tmp_path / "out"), "--quiet"]) == 0
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    (curve,) = record["curves"]
+    shown = read_data(page)
+    assert [each["second"] for each in shown["curves"][curve["name"]]["points"]] == [
+        each["second"] for each in curve["points"]
+    ]
+    names = [trace["name"] for trace in shown["charts"][curve["name"]]["data"][2:]]
+    assert names == list(curve["others"])
+    assert page.count('<table class="figures">') == len(record["tables"])
+    assert all(html.escape(note) in page for note in record["notes"])
