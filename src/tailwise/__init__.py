@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tailwise.candidates import Candidates
     from tailwise.certificates import Certificate
     from tailwise.datasets import load, save
-    from tailwise.estimators import Calibrator, LabelTree, reliability
+    from tailwise.estimators import Calibrator, LabelTree, reliability, shift_to_priors
     from tailwise.expectations.monte_carlo import monte_carlo
     from tailwise.experiments import Curve, trade_off
     from tailwise.metrics import Evaluation, evaluate
@@ -44,6 +44,7 @@ _HOMES = {
     "reliability": "tailwise.estimators",
     "save": "tailwise.datasets",
     "select": "tailwise.selection",
+    "shift_to_priors": "tailwise.estimators",
     "trade_off": "tailwise.experiments",
     "utilities": "tailwise",
 }
@@ -66,6 +67,7 @@ __all__ = [
     "reliability",
     "save",
     "select",
+    "shift_to_priors",
     "trade_off",
     "utilities",
 ]

@@ -34,7 +34,7 @@ def test_main_table_in_every_form(place, capsys):
     out = capsys.readouterr().out
     assert "Macro-F1 exact" in out
     assert "everything is in out" in out
-    assert names(place / "out") == ["experiment.json", "runs", "specification.json", "tables"]
+    assert names(place / "out") == ["experiment.json", "priors.npz", "runs", "specification.json", "tables"]
     assert names(place / "out" / "tables") == list(TABLES)
     record = json.loads((place / "out" / "experiment.json").read_text())
     assert record["data"]["instances"] == 60

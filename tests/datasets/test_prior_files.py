@@ -55,3 +55,18 @@ def test_names_survive(tmp_path, titles):
     names = LabelNames(["a", "b", "c"], titles)
     save_label_names(tmp_path / "labels.txt", names)
     assert load_label_names(tmp_path / "labels.txt") == names
+
+
+def test_counts_serve_wherever_training_labels_do(tmp_path):
+    rng = np.random.default_rng(0)
+    training = (rng.random((50, 6)) < 0.3).astype(np.int8)
+    probabilities = rng.uniform(0.05, 0.6, size=(20, 6))
+    truth = (rng.random((20, 6)) < probabilities).astype(np.int8)
+    path = tmp_path / "priors.npz"
+    save_priors(path, tw.LabelPriors.from_labels(training))
+    options = {"utility": "ps-precision", "k": 2}
+    selection = tw.select(probabilities, priors=path, **options)
+    assert (selection.labels == tw.select(probabilities, priors=training, **options).labels).all()
+    assert tw.evaluate(truth, selection, priors=path) == tw.evaluate(truth, selection, priors=training)
+    shifted = tw.shift_to_priors(probabilities, path).to_csr()
+    assert (shifted != tw.shift_to_priors(probabilities, training).to_csr()).nnz == 0

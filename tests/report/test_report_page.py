@@ -355,7 +355,7 @@ def test_what_is_traded_against_precision(make_run, utility, second, why):
     assert (curve["first"], curve["second"]) == ("precision", second)
     assert why in page.texts["summary"]
     assert f'-u "{second}"' in curve["points"][-1]["command"]
-    assert (" --priors training-labels.npz" in curve["points"][1]["command"]) == (utility == "ps-precision")
+    assert (" --priors priors.npz" in curve["points"][1]["command"]) == (utility == "ps-precision")
     mixed = tw.utilities.as_utility(re.search(r'-u "(.*?)"', curve["points"][1]["command"])[1], tw.LabelPriors([1], 9))
     half = 0.5 * tw.utilities.Precision() + 0.5 * tw.utilities.as_utility(second, tw.LabelPriors([1], 9))
     assert mixed == half

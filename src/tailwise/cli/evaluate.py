@@ -39,7 +39,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-k", type=int, help="evaluate the first K labels of each instance")
     parser.add_argument("--labels", default="all", help="average macro metrics over all labels, or those present")
     parser.add_argument("--zero-division", type=float, default=0.0, help="value of 0/0: 0, 1 or nan (default: 0)")
-    parser.add_argument("--priors", metavar="FILE", help="0/1 matrix of training labels")
+    parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
     parser.add_argument("--probabilities", metavar="FILE", help="probabilities that it was chosen by: what to expect")
     parser.add_argument("--filter", metavar="FILE", help="pairs of instance and label that are left out")
     parser.add_argument("--label-names", metavar="FILE", help="one name a line, for files that name their labels")

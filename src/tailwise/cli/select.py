@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tailwise.cli.search_options import add_search_options, parse_budget, read_search_options
 
 if TYPE_CHECKING:
+    from tailwise.candidates import Candidates
     from tailwise.datasets import Contents
     from tailwise.selection import Selection
 
@@ -53,7 +54,10 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-u", "--utility", required=True, help="what to maximise, for instance macro-f1")
     parser.add_argument("-k", required=True, type=parse_budget, help="labels per instance, or none for no budget")
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help="where to write the selection")
-    parser.add_argument("--priors", metavar="FILE", help="0/1 matrix of training labels, for ps-precision and others")
+    parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
+    parser.add_argument(
+        "--shift-to-priors", action="store_true", help="let the probabilities promise as many labels as --priors has"
+    )
     parser.add_argument("--label-names", metavar="FILE", help="names of the labels, one a line, for the output")
     parser.add_argument("--top", type=int, metavar="N", help="use only the N most probable labels of each instance")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
@@ -71,8 +75,9 @@ def run(options: argparse.Namespace) -> int:
 
     check_writable_target(options.output, overwrite=options.overwrite)
     contents, priors = _load(options)
+    candidates = Candidates.of(contents.matrix, top=options.top)
     selection = select(
-        Candidates.of(contents.matrix, top=options.top),
+        _shift(candidates, priors) if options.shift_to_priors else candidates,
         options.utility,
         options.k,
         priors=priors,
@@ -96,17 +101,31 @@ def run(options: argparse.Namespace) -> int:
 
 def _load(options: argparse.Namespace) -> tuple[Contents, Any]:
     """The probabilities with the names of their labels, and the training labels in the same order."""
-    from tailwise.datasets import LabelNames, load_all_labels, load_like
+    from tailwise.datasets import LabelNames, load_all_labels, load_like, load_priors
     from tailwise.datasets.files import as_labels
+    from tailwise.datasets.prior_files import is_priors_file
 
     names = LabelNames.of(options.label_names)
     contents = load_all_labels(options.probabilities, label_names=names)
     if options.priors is None:
         return contents, None
+    if is_priors_file(options.priors):
+        counted = load_priors(options.priors)
+        return contents.widened(counted.n_labels, options.probabilities), counted
     priors = load_like(options.priors, contents, options.probabilities, names)
     # Text lists labels and does not say how many there are; the training labels may.
     contents = contents.widened(priors.matrix.shape[1], options.probabilities)
     return contents, as_labels(priors.matrix, options.priors)
+
+
+def _shift(candidates: Candidates, priors: Any) -> Candidates:
+    from tailwise.errors import InputError
+    from tailwise.estimators import shift_to_priors
+
+    if priors is None:
+        msg = "--shift-to-priors needs training labels. Got no --priors. Use --priors FILE."
+        raise InputError(msg)
+    return shift_to_priors(candidates, priors)
 
 
 def _summary(selection: Selection, options: argparse.Namespace) -> str:

@@ -13,7 +13,9 @@ from tailwise.datasets.writing import written_beside
 from tailwise.errors import FileError, InputError
 from tailwise.utilities.priors import LabelPriors
 
-__all__ = ["load_priors", "save_priors"]
+__all__ = ["is_priors_file", "load_priors", "save_priors"]
+
+ARRAYS = {"counts.npy", "n_instances.npy"}
 
 
 def save_priors(path: str | os.PathLike[str], priors: LabelPriors) -> None:
@@ -32,6 +34,15 @@ def save_priors(path: str | os.PathLike[str], priors: LabelPriors) -> None:
     """
     with written_beside(path) as file:
         np.savez(file, counts=priors.counts, n_instances=np.array(priors.n_instances))
+
+
+def is_priors_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is one of :func:`save_priors`, by the arrays that it holds."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return set(archive.namelist()) == ARRAYS
+    except (OSError, zipfile.BadZipFile):  # whoever reads it as a matrix says what is wrong with it
+        return False
 
 
 def load_priors(path: str | os.PathLike[str]) -> LabelPriors:

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from tailwise.candidates import Candidates
 from tailwise.errors import InputError
-from tailwise.utilities import LabelPriors
+from tailwise.selection.loading import load_if_path, load_priors_if_path
 
 __all__ = ["shift_to_priors"]
 
@@ -29,9 +29,9 @@ def shift_to_priors(probabilities: Any, priors: Any) -> Candidates:
 
     Parameters
     ----------
-    probabilities : array_like
-        Label probabilities in any form that :meth:`tailwise.Candidates.of` takes.
-    priors : LabelPriors or 0/1 matrix of training labels
+    probabilities : array_like or path
+        Label probabilities in any form that :meth:`tailwise.Candidates.of` takes, or a file.
+    priors : LabelPriors, 0/1 matrix of training labels, or path
         Training frequencies.
 
     Returns
@@ -41,20 +41,23 @@ def shift_to_priors(probabilities: Any, priors: Any) -> Candidates:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tailwise.estimators import shift_to_priors
+    >>> import numpy as np, tailwise as tw
     >>> priors = np.array([[1, 1, 0], [1, 0, 0]])  # 1.5 labels for an instance
-    >>> shift_to_priors(np.array([[0.5, 0.2, 0.1], [0.4, 0.3, 0.2]]), priors).to_csr().sum(axis=1).round(1)
+    >>> tw.shift_to_priors(np.array([[0.5, 0.2, 0.1], [0.4, 0.3, 0.2]]), priors).to_csr().sum(axis=1).round(1)
     array([1.4, 1.6])
     """
-    candidates, priors = Candidates.of(probabilities), LabelPriors.from_labels(priors)
-    if priors.n_labels != candidates.n_labels:
-        msg = f"priors must be those of the {candidates.n_labels} labels of the probabilities. Got {priors.n_labels}."
+    candidates = Candidates.of(load_if_path(probabilities))
+    found = load_priors_if_path(priors)
+    if found is None:
+        msg = "priors must be training frequencies. Got None. Give the training labels."
+        raise InputError(msg)
+    if found.n_labels != candidates.n_labels:
+        msg = f"priors must be those of the {candidates.n_labels} labels of the probabilities. Got {found.n_labels}."
         raise InputError(msg)
     rows = candidates.rows
     values = rows.values.astype(np.float64)
     odds = scipy.special.logit(values)
-    wanted = priors.counts.sum() / priors.n_instances * candidates.n_instances
+    wanted = found.counts.sum() / found.n_instances * candidates.n_instances
 
     def surplus(shift: float) -> float:
         return float(scipy.special.expit(odds + shift).sum() - wanted)

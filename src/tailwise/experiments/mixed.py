@@ -58,7 +58,9 @@ class Mixed(Experiment):
         baselines = [each for each in measured if "strategy" in each.run and each.run["k"] == k]
         others = {each.run["strategy"]: _pair(each.values, second) for each in baselines}
         title = f"{FIRST} and {second}, mixed, at {k}, {data.name}"
-        return MeanCurve(f"{self.name}-{second}-k{k}", title, FIRST, second, k, tuple(points), others)
+        options = {} if data.priors is None else {"condition_positives": "priors", "shift_to_priors": True}
+        name = f"{self.name}-{second}-k{k}"
+        return MeanCurve(name, title, FIRST, second, k, tuple(points), others, options=options)
 
     def _point(self, wanted: Run, measured: list[Measured]) -> MeanPoint:
         means, deviations = average([each for each in measured if wanted.items() <= each.run.items()])

@@ -91,7 +91,10 @@ class MeanPoint:
 
 @dataclass(frozen=True)
 class MeanCurve:
-    """A trade-off on true labels, averaged over seeds; ``others`` are strategies to compare it with."""
+    """A trade-off on true labels, averaged over seeds.
+
+    ``others`` are strategies to compare it with; ``options`` are those of ``tailwise select`` that its points need.
+    """
 
     name: str
     title: str
@@ -101,6 +104,7 @@ class MeanCurve:
     points: tuple[MeanPoint, ...]
     others: Mapping[str, tuple[float, float]]
     measured: str = "realised"
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""

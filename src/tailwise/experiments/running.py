@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tailwise.datasets import save_priors
 from tailwise.datasets.writing import written_beside
 from tailwise.errors import FileError
 from tailwise.experiments.data import ExperimentData
@@ -111,6 +112,8 @@ def run_experiment(experiment: Experiment, data: ExperimentData, store: Store, *
     from tqdm import tqdm
 
     store.claim({"specification": experiment.describe(), "data": data.describe()})
+    if data.priors is not None:  # for whoever selects by what the curves show
+        save_priors(store.path / "priors.npz", data.priors)
     measured = []
     for run in (bar := tqdm(experiment.list_runs(data), desc=experiment.name, unit="run", disable=not progress)):
         bar.set_postfix_str(" ".join(str(value) for value in run.values()), refresh=False)

@@ -40,7 +40,7 @@ class Strategy:
         Of :func:`tailwise.select`.
     shifted : bool
         Whether the probabilities are first shifted to the training labels' density
-        (:func:`tailwise.estimators.shift_to_priors`).
+        (:func:`tailwise.shift_to_priors`).
     """
 
     name: str

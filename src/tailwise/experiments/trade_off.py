@@ -15,8 +15,8 @@ from tailwise.selection import Selection, select
 from tailwise.selection.batch import describe_batch
 from tailwise.selection.budget import check_budgets
 from tailwise.selection.expected import expect
-from tailwise.selection.loading import load_if_path
-from tailwise.utilities import LabelPriors, Utility, as_utility
+from tailwise.selection.loading import load_if_path, load_priors_if_path
+from tailwise.utilities import Utility, as_utility
 from tailwise.utilities.base import Batch
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def trade_off(
     Curve
     """
     candidates = Candidates.of(load_if_path(probabilities))
-    priors = None if priors is None else LabelPriors.from_labels(load_if_path(priors))
+    priors = load_priors_if_path(priors)
     first, second = as_utility(first, priors), as_utility(second, priors)
     budgets = check_budgets(k, *candidates.shape)
     if budgets is None:

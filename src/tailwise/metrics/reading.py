@@ -98,8 +98,10 @@ def read_priors(priors: Any, truth: Truth) -> LabelPriors | None:
         return None
     if isinstance(priors, (str, PathLike)):
         from tailwise.datasets.files import as_labels
+        from tailwise.datasets.prior_files import is_priors_file, load_priors
 
-        priors = as_labels(truth.load_like(priors).matrix, priors)
+        is_counted = is_priors_file(priors)
+        priors = load_priors(priors) if is_counted else as_labels(truth.load_like(priors).matrix, priors)
     n_labels = truth.shape[1]
     label_priors = LabelPriors.from_labels(priors)
     if label_priors.n_labels != n_labels:

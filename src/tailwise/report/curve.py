@@ -21,6 +21,7 @@ __all__ = ["ReportCurve", "compute_curve"]
 
 PASSED_ON = ("method", "expectation", "init", "tolerance", "max_passes", "batch", "fill", "condition_positives")
 DEFAULTS = {"method": "auto", "expectation": "auto", "init": "top", "fill": "least-loss", "condition_positives": None}
+SHIFT = "shift_to_priors"
 NEED_PRIORS = ("ps-precision", "power-law", "log")
 
 
@@ -77,19 +78,26 @@ class ReportCurve:
 
     def _command(self, alpha: float) -> str:
         utility = self.utility_at(alpha)
-        more = "".join(f" --{name.replace('_', '-')} {value}" for name, value in self.options.items())
-        more += " --priors training-labels.npz" if self.needs_priors(utility) else ""
+        more = "".join(
+            f" --{name.replace('_', '-')}" + ("" if value is True else f" {value}")
+            for name, value in self.options.items()
+        )
+        more += " --priors priors.npz" if self.needs_priors(utility) else ""
         return f'tailwise select probabilities.npz -u "{utility}" -k {self.k}{more} -o chosen.npz'
 
     def _python(self, alpha: float) -> str:
         utility = self.utility_at(alpha)
-        more = "".join(f", {name}={value!r}" for name, value in self.options.items())
-        more += ', priors="training-labels.npz"' if self.needs_priors(utility) else ""
-        return f'tw.select("probabilities.npz", "{utility}", k={self.k}{more})'
+        more = "".join(f", {name}={value!r}" for name, value in self.options.items() if name != SHIFT)
+        more += ', priors="priors.npz"' if self.needs_priors(utility) else ""
+        source = '"probabilities.npz"'
+        if self.options.get(SHIFT):
+            source = f'tw.shift_to_priors({source}, "priors.npz")'
+        return f'tw.select({source}, "{utility}", k={self.k}{more})'
 
     def needs_priors(self, utility: str) -> bool:
         """Whether choosing by a utility needs the training labels, too."""
-        return "priors" in self.options.values() or any(name in utility for name in NEED_PRIORS)
+        is_needed = SHIFT in self.options or "priors" in self.options.values()
+        return is_needed or any(name in utility for name in NEED_PRIORS)
 
 
 def compute_curve(

@@ -85,6 +85,7 @@ def _read_curve(curve: Record) -> tuple[str, ReportCurve]:
         curve.get("k", int),
         tuple(_read_point(point) for point in curve.parts("points")),
         {name: _read_pair(others, name) for name in others.values},
+        curve.get("options", dict, may_be_none=True) or {},
     )
 
 

@@ -68,10 +68,7 @@ def show_curve(curve: ReportCurve | None, run: RunFolder) -> Section:
         f"Each point is a selection of its own, by the mixture (1 - alpha) x {first} + alpha x {second}. Say how "
         f"much of {first} you would give, at most; the dial picks the alpha with most {second}."
     )
-    note = "The command runs in the folder of the run."
-    if curve.needs_priors(curve.second):
-        note += " There, training-labels.npz stands for the labels that were trained on."
-    words = paragraph(text) + paragraph(note, kind="note")
+    words = paragraph(text) + paragraph("The command runs in the folder of the run.", kind="note")
     return Section(
         "trade-off",
         title,

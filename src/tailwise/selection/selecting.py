@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tailwise.candidates import Candidates
-from tailwise.selection.loading import load_if_path
+from tailwise.selection.loading import load_if_path, load_priors_if_path
 from tailwise.selection.problem import Certification, Settings
 from tailwise.selection.running import METHODS, Task, run
 from tailwise.selection.starting import check_start, with_labels
-from tailwise.utilities import LabelPriors, as_utility
+from tailwise.utilities import as_utility
 
 if TYPE_CHECKING:
     from tailwise.selection.result import Selection
@@ -109,7 +109,7 @@ def select(
     """
     candidates = Candidates.of(load_if_path(probabilities))
     start = check_start(init, *candidates.shape)
-    priors = None if priors is None else LabelPriors.from_labels(load_if_path(priors))
+    priors = load_priors_if_path(priors)
     if certify and not isinstance(start, str):
         candidates = with_labels(candidates, start)
     return run(
