@@ -3,9 +3,11 @@
 import html
 import json
 import re
+import shlex
 
 import pytest
 
+import tailwise as tw
 from tailwise.cli.main import main
 from tailwise.errors import FileError
 from tailwise.report.page import build_page
@@ -101,7 +103,7 @@ def test_no_record_at_all(experiment, content):
         build_page(folder)
 
 
-def test_what_the_command_writes_is_what_the_page_reads(data_folder, tmp_path):
+def test_what_the_command_writes_is_what_the_page_reads(data_folder, tmp_path, monkeypatch):
     words = ["mixed", "--data", str(data_folder), "-k", "2", "--second", "macro-f1", "--seeds", "2", "--quiet"]
     assert main(["experiment", *words, "--out", str(tmp_path / "out")]) == 0
     record = json.loads((tmp_path / "out" / "experiment.json").read_text())
@@ -112,6 +114,16 @@ def test_what_the_command_writes_is_what_the_page_reads(data_folder, tmp_path):
     assert [each["second"] for each in shown["curves"][curve["name"]]["points"]] == [
         each["second"] for each in curve["points"]
     ]
+    point = shown["curves"][curve["name"]]["points"][6]
+    assert point["command"] == (
+        'tailwise select probabilities.npz -u "0.5*precision + 0.5*macro-f1" -k 2 --condition-positives priors '
+        "--shift-to-priors --priors priors.npz -o chosen.npz"
+    )
+    monkeypatch.chdir(tmp_path / "out")
+    tw.save("probabilities.npz", tw.load("probabilities-top100.npz"))
+    by_line = eval(point["python"], {"tw": tw})
+    assert main([*shlex.split(point["command"])[1:], "--quiet"]) == 0
+    assert (tw.datasets.load_selection("chosen.npz").labels == by_line.labels).all()
     names = [trace["name"] for trace in shown["charts"][curve["name"]]["data"][2:]]
     assert names == list(curve["others"])
     assert page.count('<table class="figures">') == len(record["tables"])
