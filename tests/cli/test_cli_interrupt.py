@@ -96,3 +96,24 @@ def test_before_there_is_anything_to_keep(folder, monkeypatch, capsys, keep):
     assert main(["select", "probabilities.npz", "-u", "macro-f1", "-k", "3", "-o", "chosen.npz", *keep]) == 130
     assert capsys.readouterr() == ("", "tailwise: interrupted\n")
     assert not (folder / "chosen.npz").exists()
+
+
+def test_an_experiment_keeps_its_runs(start_on_terminal, data_folder):
+    place = data_folder.parent
+    words = ("experiment", "extended", "--data", "data", "--out", "out", "-k", "2", "--seeds", "100000")
+    process, terminal = start_on_terminal(place, *words)
+    try:
+        seen = read_until(terminal, r"extended: .*\| [1-9]\d*/")
+        process.send_signal(signal.SIGINT)
+        seen += read_until(terminal, None)
+        assert process.communicate(timeout=SECONDS)[0] == ""
+    finally:
+        process.kill()
+        process.communicate()
+        os.close(terminal)
+    assert process.returncode == 130
+    kept = len(list((place / "out" / "runs").iterdir()))
+    assert kept > 0
+    assert f"tailwise: {kept} runs are kept in out; the same command goes on from there" in seen
+    assert "Traceback" not in seen
+    assert not (place / "out" / "experiment.json").exists()

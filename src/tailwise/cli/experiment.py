@@ -74,7 +74,11 @@ def run(options: argparse.Namespace) -> int:
     experiment.check(data)
     store = Store(out)
     store.open(overwrite=options.overwrite)
-    results = run_experiment(experiment, data, store, progress=progress)
+    try:
+        results = run_experiment(experiment, data, store, progress=progress)
+    except KeyboardInterrupt:
+        print(f"tailwise: {store.count()} runs are kept in {out}; the same command goes on from there", file=sys.stderr)
+        raise
     save_results(results, out)
     store.finish(experiment, data, results)
     if not options.quiet:

@@ -19,6 +19,7 @@ from tailwise.experiments.strategies import (
     INSTANCE_STRATEGIES,
     PRIOR_RECALL,
     Strategy,
+    find_strategy,
 )
 
 __all__ = ["LabelTreeTable"]
@@ -62,7 +63,7 @@ class LabelTreeTable(Experiment):
     def measure(self, run: Run, data: ExperimentData) -> dict[str, float | None]:
         if "shortlist" in run:
             return _measure_shortlist(run["shortlist"], data)
-        strategy = next(each for each in (*self.strategies, *self.shortlisted) if each.name == run["strategy"])
+        strategy = find_strategy((*self.strategies, *self.shortlisted), run["strategy"])
         if strategy in self.shortlisted:
             return _measure_shortlisted(strategy, run, data)
         return _measure_on_tree(strategy, run, data)

@@ -21,6 +21,7 @@ from tailwise.experiments.strategies import (
     INSTANCE_STRATEGIES,
     STRATEGIES,
     Strategy,
+    find_strategy,
 )
 
 __all__ = ["ExtendedTable", "MainTable"]
@@ -51,7 +52,7 @@ class MainTable(Experiment):
         return list_strategy_runs(self.strategies, self.budgets, self.seeds, data)
 
     def measure(self, run: Run, data: ExperimentData) -> dict[str, float | None]:
-        strategy = next(each for each in self.strategies if each.name == run["strategy"])
+        strategy = find_strategy(self.strategies, run["strategy"])
         certify = self.certify and strategy in EXACT_STRATEGIES
         return measure_strategy(strategy, data, run["k"], run["seed"], certify=certify)
 

@@ -62,8 +62,6 @@ def measure_strategy(
         strategy = replace(strategy, utility=f"ps-precision({a}, {b})")
     probabilities = data.shifted if strategy.shifted else data.candidates
     selection = strategy.select(probabilities, k, data.priors, seed=seed, certify=certify)
-    if selection.interrupted:
-        raise KeyboardInterrupt
     values: dict[str, float | None] = dict(data.evaluate(selection))
     values.update({"claimed": None, "exact": None, "gap": None})
     if strategy.utility in values:  # a share, which a column shows

@@ -8,7 +8,7 @@ from tailwise.experiments.data import ExperimentData
 from tailwise.experiments.experiment import SEEDS, Experiment, Measured, Run, average
 from tailwise.experiments.measuring import list_strategy_runs, measure_strategy
 from tailwise.experiments.results import Column, MeanCurve, MeanPoint, Results, Row, Table
-from tailwise.experiments.strategies import ASCENT_STRATEGIES, INSTANCE_STRATEGIES, Strategy
+from tailwise.experiments.strategies import ASCENT_STRATEGIES, INSTANCE_STRATEGIES, Strategy, find_strategy
 from tailwise.experiments.trade_off import PAPER_ALPHAS
 
 __all__ = ["Mixed"]
@@ -43,7 +43,7 @@ class Mixed(Experiment):
 
     def measure(self, run: Run, data: ExperimentData) -> dict[str, float | None]:
         if "strategy" in run:
-            strategy = next(each for each in self.baselines if each.name == run["strategy"])
+            strategy = find_strategy(self.baselines, run["strategy"])
         else:
             strategy = _mix(run["alpha"], run["second"], has_priors=data.priors is not None)
         return measure_strategy(strategy, data, run["k"], run["seed"])

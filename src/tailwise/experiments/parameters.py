@@ -9,7 +9,7 @@ from tailwise.experiments.data import ExperimentData
 from tailwise.experiments.experiment import SEEDS, Experiment, Measured, Run, average
 from tailwise.experiments.measuring import metric_columns
 from tailwise.experiments.results import Column, Results, Row, Table
-from tailwise.experiments.strategies import ASCENT_STRATEGIES, Strategy
+from tailwise.experiments.strategies import ASCENT_STRATEGIES, Strategy, find_strategy
 
 __all__ = ["Parameters"]
 
@@ -53,7 +53,7 @@ class Parameters(Experiment):
         return (data.predict(longest) if data.given is None else data.candidates).keep_top(top)
 
     def measure(self, run: Run, data: ExperimentData) -> dict[str, float | None]:
-        strategy = next(each for each in self.strategies if each.name == run["strategy"])
+        strategy = find_strategy(self.strategies, run["strategy"])
         strategy = replace(strategy, options={**strategy.options, "tolerance": run["tolerance"]})
         selection = strategy.select(self._shorten(data, run["top"]), run["k"], data.priors, seed=run["seed"])
         return {**data.evaluate(selection), "passes": float(selection.passes), "seconds": selection.seconds}

@@ -86,6 +86,10 @@ class Store:
         }
         _write(self.path / RECORD, record)
 
+    def count(self) -> int:
+        """Number of runs with a record."""
+        return len(list((self.path / RUNS).glob("*.json")))
+
     def _path(self, run: Run) -> Path:
         return self.path / RUNS / f"{name_run(run)}.json"
 

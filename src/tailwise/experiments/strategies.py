@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ __all__ = [
     "STRATEGIES",
     "Strategy",
     "compare_strategies",
+    "find_strategy",
 ]
 
 
@@ -58,8 +59,15 @@ class Strategy:
         return self.options.get("method") in ("ascent", "greedy", "global")
 
     def select(self, probabilities: Any, k: int, priors: LabelPriors | None, **options: Any) -> Selection:
-        """Choose k labels for each instance; probabilities are taken as they are, `shifted` or not."""
-        return select(probabilities, self.utility, k, priors=priors, **self.options, **options)
+        """Choose k labels for each instance; probabilities are taken as they are, `shifted` or not.
+
+        Ctrl-C ends it: half a selection is no figure of a table.
+        """
+        selection = select(probabilities, self.utility, k, priors=priors, **self.options, **options)
+        proof = selection.certificate
+        if selection.interrupted or (proof is not None and proof.interrupted):
+            raise KeyboardInterrupt
+        return selection
 
 
 WEIGHTED = ("ps-precision", "power-law(0.5)", "log")
@@ -94,6 +102,11 @@ EXACT_STRATEGIES = (
     Strategy("Cov exact", "coverage", {**EXACT, "method": "global"}, shifted=True),
 )
 STRATEGIES = (*PAPER_STRATEGIES, *EXACT_STRATEGIES)
+
+
+def find_strategy(strategies: Sequence[Strategy], name: str) -> Strategy:
+    """The strategy of that name."""
+    return next(each for each in strategies if each.name == name)
 
 
 def compare_strategies(

@@ -9,7 +9,13 @@ from tailwise.experiments.data import ExperimentData
 from tailwise.experiments.experiment import SEEDS, Experiment, Measured, Run
 from tailwise.experiments.measuring import list_strategy_runs, metric_columns, strategy_rows
 from tailwise.experiments.results import Results, Table
-from tailwise.experiments.strategies import ASCENT_STRATEGIES, GREEDY_STRATEGIES, INSTANCE_STRATEGIES, Strategy
+from tailwise.experiments.strategies import (
+    ASCENT_STRATEGIES,
+    GREEDY_STRATEGIES,
+    INSTANCE_STRATEGIES,
+    Strategy,
+    find_strategy,
+)
 
 __all__ = ["TrueLabels"]
 
@@ -30,7 +36,7 @@ class TrueLabels(Experiment):
         return list_strategy_runs(self.strategies, self.budgets, self.seeds, data)
 
     def measure(self, run: Run, data: ExperimentData) -> dict[str, float | None]:
-        strategy = next(each for each in self.strategies if each.name == run["strategy"])
+        strategy = find_strategy(self.strategies, run["strategy"])
         certain = Candidates.of(data.truth)
         return dict(data.evaluate(strategy.select(certain, run["k"], data.priors, seed=run["seed"])))
 
