@@ -73,6 +73,16 @@ def test_the_repository_layout(place, capsys):
     assert tables[0] == tables[1]
 
 
+def test_text_without_a_header_is_as_wide_as_all_of_it(place, capsys):
+    (place / "text").mkdir()
+    for part, short in (("train", "trn"), ("test", "tst")):
+        X, Y = (tw.load(place / "data" / f"{letter}.{short}.npz") for letter in "XY")
+        Y = Y[:, :25] if part == "test" else Y  # the last labels are not seen in the test set
+        tw.save(place / "text" / f"{part}.svm", Y, features=X)
+    assert main(("experiment", "head-labels", "--data", "text", "--out", "out", "-k", "1")) == 0
+    assert json.loads((place / "out" / "experiment.json").read_text())["data"]["labels"] == 30
+
+
 def test_an_interrupted_experiment_goes_on(place, monkeypatch, capsys):
     measure, made = MainTable.measure, []
 

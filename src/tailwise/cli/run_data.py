@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,14 +44,14 @@ class RunData:
 def load_run_data(path: str | os.PathLike[str]) -> RunData:
     """Read a folder with training data and at least the features of test instances."""
     from tailwise.datasets import load_label_names, open_folder
+    from tailwise.datasets.folders import made_as_wide
 
     folder = open_folder(path)
     train = _load_part(folder, "train")
     names = None if folder.names is None else load_label_names(folder.names)
     if "test" in folder.labels:
         test = _load_part(folder, "test")
-        if train.is_open and test.is_open:
-            train, test = _made_as_wide(train, test, 0 if names is None else len(names))
+        train, test = made_as_wide(train, test, 0 if names is None else len(names))
         X_test, truth = test.features, test.matrix
     else:
         _check_there(folder, "test", is_there="test" in folder.features)
@@ -86,23 +86,6 @@ def _check_there(folder: DataFolder, part: str, *, is_there: bool) -> None:
         f"or {part}.txt with both. Got none. See what is there with: tailwise data info {folder.path}"
     )
     raise FileError(msg)
-
-
-def _made_as_wide(train: Contents, test: Contents, n_names: int) -> tuple[Contents, Contents]:
-    """Text without a header shows only the features and labels it uses: take as many as all files together."""
-    assert train.features is not None
-    assert test.features is not None
-    m = max(train.matrix.shape[1], test.matrix.shape[1], n_names)
-    d = max(train.features.shape[1], test.features.shape[1])
-    return _widened(train, m, d), _widened(test, m, d)
-
-
-def _widened(contents: Contents, n_labels: int, n_features: int) -> Contents:
-    assert contents.features is not None
-    labels, features = contents.matrix.copy(), contents.features.copy()
-    labels.resize(labels.shape[0], n_labels)
-    features.resize(features.shape[0], n_features)
-    return replace(contents, matrix=labels, features=features)
 
 
 def _list_files(folder: DataFolder) -> dict[str, Path]:

@@ -14,7 +14,7 @@ from tailwise.datasets.files import as_labels, load_contents, load_features
 from tailwise.datasets.label_names import LabelNames, load_label_names
 from tailwise.errors import FileError, InputError
 
-__all__ = ["DataFolder", "open_folder"]
+__all__ = ["DataFolder", "made_as_wide", "open_folder"]
 
 PARTS = {"train": "trn", "test": "tst"}
 NAMES = ("labels.txt", "Y.txt", "Yf.txt")
@@ -102,6 +102,25 @@ def _check_part(part: str, files: dict[str, Path], path: Path) -> None:
     if part not in files:
         msg = f"part must be one that {path} has: {', '.join(files)}. Got {part!r}."
         raise InputError(msg)
+
+
+def made_as_wide(train: Contents, test: Contents, n_names: int = 0) -> tuple[Contents, Contents]:
+    """Text without a header shows only the features and labels it uses: take as many as all files together."""
+    if not (train.is_open and test.is_open):
+        return train, test
+    n_labels = max(train.matrix.shape[1], test.matrix.shape[1], n_names)
+    features = [part.features for part in (train, test) if part.features is not None]
+    n_features = max((each.shape[1] for each in features), default=0)
+    return _widened(train, n_labels, n_features), _widened(test, n_labels, n_features)
+
+
+def _widened(contents: Contents, n_labels: int, n_features: int) -> Contents:
+    labels, features = contents.matrix.copy(), contents.features
+    labels.resize(labels.shape[0], n_labels)
+    if features is not None:
+        features = features.copy()
+        features.resize(features.shape[0], n_features)
+    return replace(contents, matrix=labels, features=features)
 
 
 def _look(folder: Path) -> DataFolder | None:

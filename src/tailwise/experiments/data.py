@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from tailwise.candidates import Candidates
 from tailwise.datasets import CATALOGUE, Contents, DataFolder, DataSet, load, load_filter, load_like, open_folder, save
+from tailwise.datasets.folders import made_as_wide
 from tailwise.datasets.locks import read_lock
 from tailwise.errors import InputError
 from tailwise.estimators import LabelTree, shift_to_priors
@@ -78,13 +79,20 @@ class ExperimentData:
         sizes = (self.priors.n_instances, *self.truth.shape)
         return next((each for each in CATALOGUE if (each.n_train, each.n_test, each.n_labels) == sizes), None)
 
-    @cached_property
+    @property
     def test(self) -> Contents:
-        return self.folder.load("test")
+        return self._parts["test"]
+
+    @property
+    def train(self) -> Contents:
+        return self._parts["train"]
 
     @cached_property
-    def train(self) -> Contents:
-        return self.folder.load("train")
+    def _parts(self) -> dict[str, Contents]:
+        parts = {part: self.folder.load(part) for part in self.folder.labels}
+        if "train" in parts:
+            parts["train"], parts["test"] = made_as_wide(parts["train"], parts["test"])
+        return parts
 
     @property
     def truth(self) -> sp.csr_array:
