@@ -107,7 +107,7 @@ def test_latex_has_booktabs_and_escapes():
     assert text.count(r"\midrule") == 2  # before each block
     assert r"A \& B & \cellcolor{green!15}\textbf{50.00$\pm$1.25} & \textit{2.0} \\" in text
     assert r"C\_1 & \textit{40.00$\pm$0.10} & \textbf{1.0} \\" in text
-    assert r"<script> & -- & 3.0 \\" in text
+    assert r"\textless{}script\textgreater{} & -- & 3.0 \\" in text
     assert r"\multicolumn{1}{c}{Instance @3}" in text
 
 

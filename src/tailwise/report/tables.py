@@ -12,7 +12,10 @@ from tailwise.report.cells import Cell, Mark, fill_cells
 
 __all__ = ["to_csv", "to_html", "to_latex", "to_text"]
 
-LATEX_SPECIAL = str.maketrans({each: f"\\{each}" for each in "&%$#_{}"} | {"^": r"\^{}", "~": r"\~{}", "\\": r"\\"})
+LATEX_NAMES = {"\\": "backslash", "^": "asciicircum", "~": "asciitilde", "<": "less", ">": "greater", "|": "bar"}
+LATEX_SPECIAL = str.maketrans(
+    {each: f"\\{each}" for each in "&%$#_{}"} | {each: rf"\text{name}{{}}" for each, name in LATEX_NAMES.items()}
+)
 
 
 def to_text(table: Table, *, best: str = "*", second: str = "'") -> str:
