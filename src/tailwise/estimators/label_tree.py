@@ -65,7 +65,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         Cost of an error on a positive, in units of C. Values above 1 rank rare labels higher: 4, with ``C=0.5`` and
         the squared hinge, ranked best on library records.
     threshold : float, optional
-        Weights that are smaller, in absolute value, are dropped: the model is smaller and faster. By default 0.2 for
+        Weights that are smaller, in absolute value, are dropped: the model is smaller and faster. By default 0.3 for
         the logistic loss and 0.1 for the squared hinge, whose weights are smaller.
     tolerance : float
         Training of a node ends when no dual variable moved by more than this share of C in an epoch.
