@@ -56,8 +56,8 @@ class LabelTree(ClassifierMixin, BaseEstimator):
     n_trees : int
         Trees whose probabilities are averaged.
     loss : {"logistic", "squared-hinge"}
-        "logistic" gives probabilities; "squared-hinge" often ranks better, and what it gives, :math:`\exp(-\max(0, 1 -
-        w \cdot x)^2)` for each node, wants a :class:`tailwise.Calibrator` before it is taken for a probability.
+        "logistic" gives probabilities; "squared-hinge" often ranks better, and what it gives, the logistic function of
+        :math:`3 w \cdot x + 1` for each node, wants a :class:`tailwise.Calibrator` to be a probability.
     C : float, optional
         Cost of an error, beside half the squared length of the weights; by default 10 for the logistic loss and 1 for
         the squared hinge.

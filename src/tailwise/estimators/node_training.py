@@ -15,7 +15,7 @@ from tailwise.kernels import node_training as kernels
 from tailwise.kernels.lanes import LANES
 from tailwise.kernels.node_training import Matrix, Scratch, Settings
 from tailwise.kernels.node_weights import Weights, pack_children
-from tailwise.kernels.tree_search import EXPONENTIAL, LOGISTIC
+from tailwise.kernels.tree_search import LOGISTIC, SHIFT, STEEP, STEEPNESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -42,7 +42,7 @@ class TrainingOptions:
 
     @property
     def link(self) -> int:
-        return LOGISTIC if self.loss == "logistic" else EXPONENTIAL
+        return LOGISTIC if self.loss == "logistic" else STEEP
 
     def settings(self) -> Settings:
         costs = np.float32(self.cost), np.float32(self.cost * self.positive_weight)
@@ -175,6 +175,5 @@ def _pack(
 
 def score_of(probability: float, link: int) -> float:
     """The score that stands for a probability, below 1."""
-    if link == LOGISTIC:
-        return math.log(probability / (1 - probability))
-    return 1 - math.sqrt(-math.log(probability))
+    logit = math.log(probability / (1 - probability))
+    return logit if link == LOGISTIC else (logit - SHIFT) / STEEPNESS
