@@ -3,9 +3,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-demo
+DOCS_STAMP := $(VENV)/.installed-docs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup demo test lint docs bench clean
 
 setup: $(STAMP)
 
@@ -13,8 +14,8 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(STAMP): pyproject.toml | $(BIN)/python
-	$(PIP) -e ".[plot,test]"
-	touch $(STAMP) $(DEMO_STAMP)
+	$(PIP) -e ".[plot,docs,test]"
+	touch $(STAMP) $(DEMO_STAMP) $(DOCS_STAMP)
 
 # The demo needs less than the tests, and starts sooner for it.
 $(DEMO_STAMP): pyproject.toml | $(BIN)/python
@@ -24,9 +25,17 @@ $(DEMO_STAMP): pyproject.toml | $(BIN)/python
 demo: $(DEMO_STAMP)
 	$(BIN)/tailwise demo
 
+$(DOCS_STAMP): pyproject.toml | $(BIN)/python
+	$(PIP) -e ".[docs]"
+	touch $(DOCS_STAMP)
+
+docs: $(DOCS_STAMP)
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "The pages are in docs/_build/html/index.html"
+
 lint: setup
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks docs examples
+	$(BIN)/ruff format --check src tests benchmarks docs examples
 	$(BIN)/mypy
 
 test: lint
@@ -37,4 +46,4 @@ bench: setup
 	$(BIN)/python benchmarks/run.py --markdown benchmarks-figures.md
 
 clean:
-	rm -rf $(VENV) .venv-peers
+	rm -rf $(VENV) .venv-peers docs/_build

@@ -34,6 +34,11 @@ BENCHMARKS = (
     "certificates",
     "certificate_memory",
     "certificate_soundness",
+    "label_tree",
+    "label_tree_scale",
+    "calibration",
+    "parsing_speed",
+    "experiments",
 )
 
 

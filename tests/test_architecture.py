@@ -249,7 +249,7 @@ SUFFIXES = {".py", ".md", ".rst", ".txt", ".toml", ".cfg", ".yml", ".yaml", ".js
 def find_texts():
     for folder in ("src", "tests", "docs", "benchmarks", "examples"):
         for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in SUFFIXES and "__pycache__" not in path.parts:
+            if path.suffix in SUFFIXES and not {"__pycache__", "_build"} & set(path.parts):
                 yield path
     yield from (path for name in ("README.md", "Makefile", "pyproject.toml") if (path := ROOT / name).exists())
 

@@ -12,10 +12,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tailwise import utilities
+    from tailwise import datasets, utilities
     from tailwise.candidates import Candidates
     from tailwise.certificates import Certificate
-    from tailwise.estimators import Calibrator, LabelTree, reliability
+    from tailwise.datasets import load, save
+    from tailwise.estimators import Calibrator, LabelTree, reliability, shift_to_priors
     from tailwise.expectations.monte_carlo import monte_carlo
     from tailwise.experiments import Curve, trade_off
     from tailwise.metrics import Evaluation, evaluate
@@ -35,11 +36,15 @@ _HOMES = {
     "LabelTree": "tailwise.estimators",
     "Selection": "tailwise.selection",
     "certify": "tailwise.selection",
+    "datasets": "tailwise",
     "evaluate": "tailwise.metrics",
     "expected_utility": "tailwise.selection",
+    "load": "tailwise.datasets",
     "monte_carlo": "tailwise.expectations.monte_carlo",
     "reliability": "tailwise.estimators",
+    "save": "tailwise.datasets",
     "select": "tailwise.selection",
+    "shift_to_priors": "tailwise.estimators",
     "trade_off": "tailwise.experiments",
     "utilities": "tailwise",
 }
@@ -54,11 +59,15 @@ __all__ = [
     "LabelTree",
     "Selection",
     "certify",
+    "datasets",
     "evaluate",
     "expected_utility",
+    "load",
     "monte_carlo",
     "reliability",
+    "save",
     "select",
+    "shift_to_priors",
     "trade_off",
     "utilities",
 ]

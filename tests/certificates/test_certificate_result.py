@@ -200,12 +200,12 @@ def test_progress_is_shown_on_standard_error_only_when_asked_for(capsys):
 
 def interrupt_proof(monkeypatch, n_rounds, of_rounds):
     """Ctrl-C in the round after `n_rounds` whole ones, of the proof that may take `of_rounds`."""
-    prove, bound, calls = proving.prove, prices.bound_part, []
+    descend, bound, calls = proving.descend, prices.bound_part, []
 
-    def proof(worth, columns, room, start, least, enough, rounds, *others, **options):
+    def proof(function, start, least, rounds):
         is_asked_for = rounds == of_rounds  # prices that only improve the selection are another matter
         monkeypatch.setattr(prices, "bound_part", interrupted if is_asked_for else bound)
-        return prove(worth, columns, room, start, least, enough, rounds, *others, **options)
+        return descend(function, start, least, rounds)
 
     def interrupted(*arguments):
         calls.append(arguments)
@@ -213,7 +213,7 @@ def interrupt_proof(monkeypatch, n_rounds, of_rounds):
             raise KeyboardInterrupt
         return bound(*arguments)
 
-    monkeypatch.setattr(proving, "prove", proof)
+    monkeypatch.setattr(proving, "descend", proof)
 
 
 @pytest.mark.parametrize("n_rounds", [1, 3])

@@ -13,7 +13,7 @@ import pytest
 from tailwise.datasets import save, zipf_candidates
 
 COMMAND = (sys.executable, "-m", "tailwise.cli.main")
-SECONDS = 60
+SECONDS = 300
 
 
 @pytest.fixture(scope="session")

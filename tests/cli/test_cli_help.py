@@ -6,7 +6,7 @@ import tailwise
 
 
 @pytest.mark.parametrize(
-    "command", [(), ("select",), ("evaluate",), ("train",), ("predict",), ("run",), ("demo",)], ids=str
+    "command", [(), ("select",), ("evaluate",), ("train",), ("predict",), ("run",), ("data",), ("demo",)], ids=str
 )
 def test_help_shows_examples(run, tmp_path, command):
     done = run(tmp_path, *command, "--help")

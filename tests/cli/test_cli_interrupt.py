@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from tailwise.cli.main import main
 from tailwise.datasets import load_selection, save, zipf_candidates
 
-SECONDS = 60
+SECONDS = 300
 # Some seconds of work: many instances, a bad start, to the very end.
 LONG = "-u macro-f1 -k 20 --init random --tolerance 0 --max-passes 100000"
 N_INSTANCES = 100_000
@@ -88,11 +88,32 @@ def test_the_best_so_far_is_kept_when_asked_for(start_on_terminal, large_folder)
 
 @pytest.mark.parametrize("keep", [(), ("--keep-partial",)], ids=str)
 def test_before_there_is_anything_to_keep(folder, monkeypatch, capsys, keep):
-    def stop(path):
+    def stop(path, label_names):
         raise KeyboardInterrupt
 
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("tailwise.datasets.load", stop)
+    monkeypatch.setattr("tailwise.datasets.load_all_labels", stop)
     assert main(["select", "probabilities.npz", "-u", "macro-f1", "-k", "3", "-o", "chosen.npz", *keep]) == 130
     assert capsys.readouterr() == ("", "tailwise: interrupted\n")
     assert not (folder / "chosen.npz").exists()
+
+
+def test_an_experiment_keeps_its_runs(start_on_terminal, data_folder):
+    place = data_folder.parent
+    words = ("experiment", "extended", "--data", "data", "--out", "out", "-k", "2", "--seeds", "100000")
+    process, terminal = start_on_terminal(place, *words)
+    try:
+        seen = read_until(terminal, r"extended: .*\| [1-9]\d*/")
+        process.send_signal(signal.SIGINT)
+        seen += read_until(terminal, None)
+        assert process.communicate(timeout=SECONDS)[0] == ""
+    finally:
+        process.kill()
+        process.communicate()
+        os.close(terminal)
+    assert process.returncode == 130
+    kept = len(list((place / "out" / "runs").iterdir()))
+    assert kept > 0
+    assert f"tailwise: {kept} runs are kept in out; the same command goes on from there" in seen
+    assert "Traceback" not in seen
+    assert not (place / "out" / "experiment.json").exists()

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 import tailwise as tw
 from tailwise.cli.main import main
-from tailwise.datasets import load, load_labels, load_selection, save
+from tailwise.datasets import load, load_labels, load_priors, load_selection, save
 from tailwise.estimators.calibrator import Calibrator
 from tailwise.estimators.label_tree import LabelTree
 
@@ -44,14 +44,20 @@ def test_the_folder_holds_what_python_gives(place, capsys):
     probabilities = model.predict_proba(X_test)
     selection = tw.select(probabilities, "macro-f1", 2)
     assert sorted(path.name for path in (place / "out").iterdir()) == [
+        "labels.txt",
         "model.tree",
+        "priors.npz",
         "probabilities.npz",
         "run.json",
         "selection.npz",
         "selection.tsv",
+        "truth.npz",
     ]
     np.testing.assert_array_equal(load("out/probabilities.npz").toarray(), probabilities.toarray())
     np.testing.assert_array_equal(load_selection("out/selection.npz").labels, selection.labels)
+    np.testing.assert_array_equal(load_labels("out/truth.npz").toarray(), truth.toarray())
+    assert load_priors("out/priors.npz") == tw.LabelPriors.from_labels(Y)
+    assert (place / "out" / "labels.txt").read_bytes() == (place / "data" / "labels.txt").read_bytes()
     record = read_record(place)
     evaluation = tw.evaluate(truth, selection, priors=Y, probabilities=probabilities)
     assert record["metrics"] == evaluation.to_dict()
@@ -135,8 +141,41 @@ def test_without_test_labels_and_names(place, capsys):
     (place / "data" / "labels.txt").unlink()
     assert main([*RUN]) == 0
     assert read_record(place)["metrics"] is None
-    assert not (place / "out" / "selection.tsv").exists()
+    assert not {"selection.tsv", "labels.txt", "truth.npz"} & {path.name for path in (place / "out").iterdir()}
     assert "Evaluation" not in capsys.readouterr().out
+
+
+def write_as_one_text(folder, X, Y, part):
+    save(folder / f"{part}.txt", Y, features=X)
+
+
+def write_as_svmlight(folder, X, Y, part):
+    """The test instances without the last label, so that the file does not show that it exists."""
+    save(folder / f"{part}.svm", Y[:, :29] if part == "test" else Y, features=X)
+
+
+def write_as_two_texts(folder, X, Y, part):
+    short = {"train": "trn", "test": "tst"}[part]
+    save(folder / f"{short}_X_Xf.txt", X, format="split")
+    save(folder / f"{short}_X_Y.txt", Y, format="split")
+
+
+@pytest.mark.parametrize("write", [write_as_one_text, write_as_two_texts, write_as_svmlight])
+def test_the_layouts_of_the_repository(place, write):
+    X, Y, X_test, truth = read_data(place)
+    other = place / "other"
+    other.mkdir()
+    write(other, X.astype(np.float32), Y, "train")
+    write(other, X_test.astype(np.float32), truth, "test")
+    assert main([*RUN, "--quiet"]) == 0
+    assert main(["run", "other", *RUN[2:-8], "-o", "out-other", *QUICK, "--quiet"]) == 0
+    first, second = (json.loads((place / name / "run.json").read_text()) for name in ("out", "out-other"))
+    assert second["shapes"] == first["shapes"]
+    assert second["inputs"].keys() == {path.name for path in other.iterdir()}
+    np.testing.assert_allclose(load("out-other/probabilities.npz").toarray(), load("out/probabilities.npz").toarray())
+    np.testing.assert_array_equal(
+        load_selection("out-other/selection.npz").labels, load_selection("out/selection.npz").labels
+    )
 
 
 def test_without_a_budget(place):
@@ -166,21 +205,53 @@ def test_only_an_earlier_run_is_replaced_and_only_when_asked_for(place, capsys):
     assert sorted(path.name for path in place.iterdir()) == ["data", "out"]
 
 
+def test_names_say_how_many_labels_there_are_where_text_does_not(place):
+    X, Y, X_test, truth = read_data(place)
+    for part, features, labels in (("train", X, Y), ("test", X_test, truth)):
+        save(place / "data" / f"{part}.svm", labels[:, :28], features=features.astype(np.float32))
+    for path in (place / "data").glob("*.npz"):
+        path.unlink()
+    assert main([*RUN, "--quiet"]) == 0
+    assert read_record(place)["shapes"]["Y.trn"] == [240, 30]
+
+
+def test_a_text_of_labels_alone_has_no_features(place, capsys, monkeypatch):
+    shutil.rmtree("data")
+    (place / "data").mkdir()
+    for part in ("train", "test"):
+        (place / "data" / f"{part}.txt").write_text("0:1 2:1\n1:1\n")
+    refuse(place, capsys, monkeypatch, RUN, r"data must hold features and labels of training instances")
+
+
 def change(name, matrix):
     return lambda folder: save(folder / name, matrix)
 
 
 DAMAGE = {
-    "no test features": (lambda folder: (folder / "X.tst.npz").unlink(), r"must hold .*Missing: X\.tst\.npz\."),
-    "training rows": (change("X.trn.npz", np.ones((7, 40))), r"X\.trn\.npz must have the 240 rows .* Got 7\."),
+    "no test features": (
+        lambda folder: (folder / "X.tst.npz").unlink(),
+        r"data must hold features of test instances, as X\.tst\.npz .* Got none\. See what is there with",
+    ),
+    "training rows": (
+        change("X.trn.npz", np.ones((7, 40))),
+        r"features and labels of the same train instances\. Got 7 and 240\.",
+    ),
     "features": (change("X.tst.npz", np.ones((60, 9))), r"X\.tst\.npz must have the 40 features .* Got 9\."),
-    "test labels": (change("Y.tst.npz", np.eye(60)), r"Y\.tst\.npz must have shape \(60, 30\).* Got \(60, 60\)\."),
+    "test labels": (change("Y.tst.npz", np.eye(60)), r"Y\.tst\.npz must have the 30 labels of Y\.trn\.npz\. Got 60\."),
+    "test rows": (change("Y.tst.npz", np.eye(30)), r"features and labels of the same test instances\. Got 60 and 30\."),
+    "no training labels": (
+        lambda folder: (folder / "Y.trn.npz").unlink(),
+        r"data must hold features and labels of training instances, as X\.trn\.npz with Y\.trn\.npz",
+    ),
     "no labels": (change("Y.trn.npz", sp.random(240, 30, 0.1, random_state=0)), r"must hold only 0 and 1, as labels"),
     "names": (
         lambda folder: (folder / "labels.txt").write_text("one\ntwo\n"),
         r"one line for each of the 30 .* Got 2\.",
     ),
-    "name bytes": (lambda folder: (folder / "labels.txt").write_bytes(b"\xff\xfe"), r"must be a readable text file"),
+    "name bytes": (
+        lambda folder: (folder / "labels.txt").write_bytes(b"\xff\xfe"),
+        r"labels\.txt must be text in UTF-8\. Byte 0 is none",
+    ),
 }
 
 
@@ -191,7 +262,7 @@ def test_bad_data(place, capsys, monkeypatch, damage, message):
 
 
 OPTIONS = {
-    "no folder": (("run", "none", *RUN[2:]), r"The data must be a folder that exists\. Got none\."),
+    "no folder": (("run", "none", *RUN[2:]), r"must name a folder with a data set\. Got none, which does not"),
     "utility": ((*RUN, "-u", "macro-f2"), r"Got 'macro-f2'\. Did you mean macro-f1\?"),
     "k": ((*RUN, "-k", "31"), r"k must be an integer between 1 and 30, the number of labels\. Got 31\."),
     "method": ((*RUN, "--method", "best"), r"method must be one of .* Got 'best'\."),

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 import tailwise as tw
 from tailwise.candidates import Candidates
-from tailwise.datasets import load_selection
+from tailwise.datasets import load_selection, save_priors
 
 SUMMARY = (
     r"expected macro-f1 {budget}: {expected:.6f} \({method}, \d+ pass(es)?, \d+\.\d\d s\)\n"
@@ -175,3 +175,21 @@ def test_certify_says_how_close_to_the_optimum_it_is(run, folder):
     done = run(folder, "select", "probabilities.npz", "-u", "macro-f1", "-k", 3, "-o", "chosen.npz", "--certify")
     assert (done.code, done.err) == (0, "")
     assert re.search(r"^expected macro-f1 0\.\d+, proven within [\d.]+ % of the optimum$", done.out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("priors", ["training.npz", "priors.npz"])
+def test_probabilities_shifted_to_priors(run, folder, data, priors):
+    save_priors(folder / "priors.npz", tw.LabelPriors.from_labels(data.training))
+    words = ("-u", "coverage", "-k", 3, "--priors", priors, "--shift-to-priors", "-o", "chosen.npz")
+    assert run(folder, "select", "probabilities.npz", *words).code == 0
+    shifted = tw.shift_to_priors(data.probabilities, data.training)
+    assert (load_selection(folder / "chosen.npz").labels == tw.select(shifted, "coverage", 3).labels).all()
+
+
+def test_a_shift_without_priors(run, folder):
+    done = run(
+        folder, "select", "probabilities.npz", "-u", "coverage", "-k", 3, "--shift-to-priors", "-o", "chosen.npz"
+    )
+    assert done.code == 2
+    assert "--shift-to-priors needs training labels. Got no --priors" in done.err
+    assert not (folder / "chosen.npz").exists()

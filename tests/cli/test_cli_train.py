@@ -39,6 +39,15 @@ def test_a_folder_becomes_the_model_of_python(place, capsys):
     assert (place / "model.tree").read_bytes() == (place / "python.tree").read_bytes()
 
 
+def test_a_folder_of_the_repository(place):
+    X, Y = load(place / "data" / "X.trn.npz").astype(np.float32), load_labels(place / "data" / "Y.trn.npz")
+    (place / "texts").mkdir()
+    save(place / "texts" / "train.txt", Y, features=X)
+    assert main(["train", "texts", "-o", "model.tree", *QUICK, "--quiet"]) == 0
+    LabelTree(**PARAMETERS).fit(X, Y).save("python.tree")
+    assert (place / "model.tree").read_bytes() == (place / "python.tree").read_bytes()
+
+
 def test_two_files_and_every_option(place):
     files = "data/X.trn.npz", "data/Y.trn.npz"
     words = "--tree random --n-trees 2 --loss squared-hinge -C 2 --positive-weight 1.5 --threshold 0.2"
@@ -125,14 +134,17 @@ def bad_place(place):
     save(place / "counts.npz", np.full((240, 30), 2))
     save(place / "short.npz", np.ones((7, 30)))
     (place / "empty").mkdir()
+    (place / "unfinished").mkdir()
+    save(place / "unfinished" / "Y.trn.npz", np.eye(3))
     Calibrator().fit([[0.5, 0.2]], [[1, 0]]).save(place / "other.npz")
     return place
 
 
 TRAIN, PREDICT = "train data -o new.tree", "predict model.tree data/X.tst.npz -o p.npz"
 ERRORS = {
-    "no folder": ("train none -o new.tree", r"The data must be a folder that exists\. Got none\."),
-    "empty folder": ("train empty -o new.tree", r"empty must hold X\.trn\.npz, Y\.trn\.npz\. Missing: X\.trn\.npz, Y"),
+    "no folder": ("train none -o new.tree", r"must name a folder with a data set\. Got none, which does not exist"),
+    "empty folder": ("train empty -o new.tree", r"must name a folder with a data set\. Got empty, which has neither"),
+    "no features": ("train unfinished -o new.tree", r"unfinished must hold features and labels of training instances"),
     "three names": ("train a b c -o new.tree", r"DATA must be a folder, or two files.*Got 3 names\."),
     "no file": ("train none.npz data/Y.trn.npz -o new.tree", r"path must name a file that exists\. Got none\.npz"),
     "labels are counts": ("train data/X.trn.npz counts.npz -o new.tree", r"counts\.npz must hold only 0 and 1"),
@@ -151,12 +163,12 @@ ERRORS = {
     "cut model": (PREDICT.replace("model.tree", "cut.tree"), r"cut\.tree must be a whole label tree"),
     "no tree": (PREDICT.replace("model.tree", "text.tree"), r"text\.tree must be a whole label tree"),
     "other features": (PREDICT.replace("data/X.tst.npz", "fewer.npz"), r"9 features.*40 features"),
-    "no features": (PREDICT.replace("data/X.tst.npz", "none.npz"), r"file that exists\. Got none\.npz"),
+    "no test features": (PREDICT.replace("data/X.tst.npz", "none.npz"), r"file that exists\. Got none\.npz"),
     "top": (f"{PREDICT} --top 0", r"top must be an integer of at least 1\. Got 0\."),
     "beam": (f"{PREDICT} --beam 0", r"beam must be an integer of at least 1\. Got 0\."),
     "other calibrator": (f"{PREDICT} --calibrator other.npz", r"probabilities must be of 2 labels\. Got 30\."),
     "no calibrator": (f"{PREDICT} --calibrator model.tree", r"model\.tree must be a whole file that Calibrator\.save"),
-    "suffix": (PREDICT.replace("p.npz", "p.txt"), r"must end in a known suffix"),
+    "suffix": (PREDICT.replace("p.npz", "p.docx"), r"must end in a known suffix"),
     "exists": (PREDICT.replace("p.npz", "fewer.npz"), r"Got fewer\.npz, which does\. Use --overwrite"),
 }
 

@@ -131,4 +131,4 @@ def test_a_closed_folder(path, use, monkeypatch):
 
 def test_an_unknown_suffix(path, use):
     with pytest.raises(FileError, match="must end in a known suffix"):
-        use(path.with_suffix(".txt"))
+        use(path.with_suffix(".bin"))

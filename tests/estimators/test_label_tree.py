@@ -218,3 +218,13 @@ def test_jobs_are_shared_in_order(workers):
         results = sharing.share_jobs(threads, range(50), lambda: rooms.append(1), lambda job, room: 2 * job)
     assert results == list(range(0, 100, 2))
     assert len(rooms) == workers
+
+
+def test_rows_are_scaled_to_length_one(data):
+    features, truth = data
+    stretched = features * np.linspace(0.5, 30.0, len(features), dtype=np.float32)[:, None]
+    plain, scaled = (tw.LabelTree(leaf_size=4).fit(matrix, truth) for matrix in (features, stretched))
+    expected = plain.predict_proba(features).toarray()
+    np.testing.assert_allclose(scaled.predict_proba(stretched).toarray(), expected, rtol=1e-3)
+    unscaled = tw.LabelTree(leaf_size=4, normalise=False).fit(stretched, truth)
+    assert np.abs(unscaled.predict_proba(stretched).toarray() - expected).max() > 0.01

@@ -82,6 +82,7 @@ BAD_PARAMETERS = {
     "n_trees": (2.0, "n_trees must be an integer of at least 1. Got 2.0."),
     "max_epochs": (True, "max_epochs must be an integer of at least 1. Got True."),
     "C": (0, "C must be a finite number above 0. Got 0."),
+    "normalise": (1, "normalise must be True or False. Got 1."),
     "positive_weight": (np.inf, "positive_weight must be a finite number above 0. Got inf."),
     "threshold": (-0.1, "threshold must be a finite number of at least 0. Got -0.1."),
     "tolerance": ("0.1", "tolerance must be a finite number of at least 0. Got '0.1'."),

@@ -94,6 +94,7 @@ REFUSED = {
         {"zero_division": 1.0},
         r"probabilities need labels='all'.*zero_division=1\.0\. Leave probabilities out\.",
     ),
+    "filter": ({"filter": [[0, 1]]}, r"probabilities and filter exclude each other"),
     "nan": ({"zero_division": math.nan}, r"probabilities need labels='all'.*zero_division=nan"),
 }
 

@@ -5,9 +5,10 @@ from scipy.optimize import minimize
 
 
 def random_data(seed, n=40, n_features=12, m=9, density=0.4, labels=0.25):
-    """Dense features and a 0/1 label matrix in which features say something about labels."""
+    """Dense features, rows of length 1, and a 0/1 label matrix in which features say something about labels."""
     random = np.random.default_rng(seed)
     features = random.random((n, n_features)) * (random.random((n, n_features)) < density)
+    features /= np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-9)
     scores = features @ random.normal(size=(n_features, m)) + random.normal(scale=0.2, size=(n, m))
     return features.astype(np.float32), (scores > np.quantile(scores, 1 - labels)).astype(np.int64)
 

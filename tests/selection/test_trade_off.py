@@ -176,3 +176,9 @@ def test_plot_returns_axes(truth):
     assert curve.plot(axes) is axes
     assert len(axes.get_lines()) == 2
     pyplot.close("all")
+
+
+def test_each_point_is_told_when_it_is_done():
+    told = []
+    curve = tw.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[1, 0, 0.5], on_done=told.append)
+    assert tuple(told) == curve.points

@@ -32,8 +32,8 @@ FORMULAS = (f1, smoothed, root)
 @pytest.mark.boundscheck
 @pytest.mark.parametrize("function", FORMULAS)
 def test_compiled_and_plain_select_the_same(function):
-    compiled = tw.select(PROBABILITIES, Utility.from_formula(function), k=2)
-    plain = tw.select(PROBABILITIES, Utility.from_formula(function, compiled=False), k=2)
+    compiled = tw.select(PROBABILITIES, Utility.from_formula(function), k=2, method="ascent")
+    plain = tw.select(PROBABILITIES, Utility.from_formula(function, compiled=False), k=2, method="ascent")
     np.testing.assert_array_equal(compiled.labels, plain.labels)
     assert compiled.history == pytest.approx(plain.history, rel=1e-12)
     assert compiled.expected == pytest.approx(mean_of(function, compiled), rel=1e-12)

@@ -33,7 +33,7 @@ class Certificate:
     rounds : int
         How often the prices were changed.
     seconds : float
-        Time taken by the proof, without the selection.
+        Time taken by the proof, and by what it did to improve the selection on the way.
     prices : ndarray of shape (n,)
         The price of a slot of each instance: about what one more label would be worth to the batch.
     history : tuple of float

@@ -1,25 +1,25 @@
-"""Prices for the slots of the instances, lowered until the upper bound they give is close."""
+"""Prices for the slots of the instances, changed round by round so that the upper bound they give comes down."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from tqdm import tqdm
 
-from tailwise.kernels.best_set import make_workbench
 from tailwise.kernels.pricing import bound_part
+from tailwise.kernels.sets import make_workbench
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from tailwise.engines import Threads
     from tailwise.kernels.columns import Columns
     from tailwise.kernels.worth import Worth
 
-__all__ = ["Prices", "prove"]
+__all__ = ["Bound", "Prices", "descend"]
 
 # A step moves a price by at most this share of its scale, less and less towards the last round.
 STEP = 0.1
@@ -40,15 +40,20 @@ class Prices:
     """The state of a proof: the best prices so far, their bound, and what the best sets were on the way."""
 
     best: NDArray  # (n,)
+    shares: NDArray  # uint16 (nnz,), by columns: how often a candidate was in the best set of its label
     upper: float = np.inf
     history: list[float] = field(default_factory=list)
-    shares: NDArray | None = None  # (nnz,), by columns: how often a candidate was in the best set of its label
-    seconds: float = 0.0
-    interrupted: bool = False
+    is_settled: bool = False  # whether every instance is wanted as often as it has room: the bound is the optimum
 
 
-class _Bound:
-    """The upper bound as a function of the prices, and its direction of descent."""
+class Bound:
+    """The upper bound as a function of the prices, and its direction of descent.
+
+    Parameters
+    ----------
+    room : ndarray of shape (n,)
+        How many candidates each instance takes.
+    """
 
     def __init__(self, worth: Worth, columns: Columns, room: NDArray, threads: Threads) -> None:
         self.worth, self.columns, self.room, self.threads = worth, columns, room, threads
@@ -57,7 +62,7 @@ class _Bound:
         largest = int(sizes.max(initial=0))
         self._benches = [make_workbench(largest) for _ in range(threads.workers)]
         self._sizes, self._bounds = np.zeros(m, dtype=np.int64), np.zeros(m)
-        self.shares = np.zeros(columns.values.size, dtype=np.float32)
+        self.shares = np.zeros(columns.values.size, dtype=np.uint16)
         shares = columns.indptr[-1] * np.arange(1, threads.workers) / threads.workers
         self._edges = [0, *np.searchsorted(columns.indptr, shares).tolist(), m]
 
@@ -90,46 +95,18 @@ class _Bound:
         return float(paid.sum() + self._bounds.sum() + lost), counts.sum(axis=0) - self.room
 
 
-def prove(
-    worth: Worth,
-    columns: Columns,
-    room: NDArray,
-    start: NDArray,
-    least: NDArray,
-    enough: float,
-    rounds: int,
-    threads: Threads,
-    *,
-    progress: bool = False,
-) -> Prices:
-    """Descend from the prices at the start until the bound is at most `enough`, or for so many rounds.
+def descend(bound: Bound, start: NDArray, least: NDArray, rounds: int) -> Iterator[Prices]:
+    """The state after each round, in one object that is brought up to date.
 
     Parameters
     ----------
-    room : ndarray of shape (n,)
-        How many candidates each instance takes.
     start, least : ndarray of shape (n,)
         Prices to start from, and the least that are allowed: 0 for an instance that may take fewer, else none.
+    rounds : int
+        The most there will be: steps become smaller towards the last one.
     """
-    begin = time.perf_counter()
-    state = Prices(np.maximum(start, least))
-    bound = _Bound(worth, columns, room, threads)
-    state.shares = bound.shares
-    bar = tqdm(unit=" rounds", total=rounds, disable=not progress, desc="upper bound")
-    try:
-        _descend(bound, state, least, enough, rounds, bar)
-    except KeyboardInterrupt:
-        state.interrupted = True
-        if not state.history:
-            raise
-    finally:
-        bar.close()
-    state.seconds = time.perf_counter() - begin
-    return state
-
-
-def _descend(bound: _Bound, state: Prices, least: NDArray, enough: float, rounds: int, bar: tqdm) -> None:
-    prices = state.best
+    prices = np.maximum(start, least)
+    state = Prices(prices, bound.shares)
     sizes = np.where(bound.room > 0, np.abs(prices), 0.0)
     # An instance without a slot keeps its price, which is beyond all worth.
     scale = np.where(bound.room > 0, np.maximum(sizes, LEAST_SCALE * sizes.mean()), 0.0)
@@ -139,10 +116,8 @@ def _descend(bound: _Bound, state: Prices, least: NDArray, enough: float, rounds
         if upper < state.upper:
             state.upper, state.best = upper, prices
         state.history.append(state.upper)
-        bar.set_postfix(upper=f"{state.upper:.6g}", refresh=False)
-        bar.update()
-        if state.upper <= enough or not excess.any():
-            return
+        state.is_settled = not excess.any()
+        yield state
         direction = KEPT * direction + (1 - KEPT) * excess
         square = KEPT_SQUARE * square + (1 - KEPT_SQUARE) * excess**2.0
         pace = np.sqrt(square / (1 - KEPT_SQUARE**r)) + DAMPING

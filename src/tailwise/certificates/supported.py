@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from tailwise.errors import UtilityError
 from tailwise.expectations import Exact
-from tailwise.kernels.worth import find_bend, find_rise
+from tailwise.kernels.worth import AFFINE, CURVED, SHAPE, find_bend, find_rise
 from tailwise.utilities.custom import Custom
 from tailwise.utilities.macro import CONVEX, PROPORTIONAL
 
 if TYPE_CHECKING:
     from tailwise.expectations import SemiEmpirical
-    from tailwise.kernels.columns import Columns
     from tailwise.kernels.worth import Worth
     from tailwise.utilities import Utility
     from tailwise.utilities.macro import Formula
@@ -29,9 +28,8 @@ def _formulas(utility: Utility) -> list[Formula | None]:
     return [getattr(term, "formula", None) for _, term in utility.terms]
 
 
-def check_supported(utility: Utility, expectation: SemiEmpirical) -> tuple[Formula, ...]:
-    """Refuse a utility without an upper bound; returns the user's formulas, which are still to be checked."""
-    own = []
+def check_supported(utility: Utility, expectation: SemiEmpirical) -> None:
+    """Refuse a utility without an upper bound; formulas of the user are still to be checked."""
     for _, term in utility.terms:
         formula = getattr(term, "formula", None)
         if formula is None or formula.curvature in (PROPORTIONAL, CONVEX):
@@ -45,15 +43,16 @@ def check_supported(utility: Utility, expectation: SemiEmpirical) -> tuple[Formu
         if isinstance(expectation, Exact):
             msg = f"certify takes formulas of your own by expectation='semi' only. Got 'exact' for {term}."
             raise UtilityError(msg)
-        own.append(formula)
-    return tuple(own)
 
 
-def check_formulas(expectation: SemiEmpirical, worth: Worth, columns: Columns, *, fills: bool) -> None:
+def check_formulas(expectation: SemiEmpirical, *, fills: bool) -> Worth:
     """Refuse formulas of the user that are not on a line in t at fixed q and p; looked at for every label and size.
 
-    Where slots are filled with labels of probability 0, these must not gain by it.
+    Where slots are filled with labels of probability 0, these must not gain by it. Returns the worth of sets, now that
+    all formulas are known to be lines or to bend upwards.
     """
+    worth, columns = expectation.worth, expectation.columns
+    factors = worth.factors.copy()
     for f, (_, formula) in enumerate(expectation.formulas):
         if formula.curvature in (PROPORTIONAL, CONVEX):
             continue
@@ -72,3 +71,6 @@ def check_formulas(expectation: SemiEmpirical, worth: Worth, columns: Columns, *
                 f"t={t:g}, q={q:g}, p={worth.p[j]:g} (label {j}). Use fill='none'."
             )
             raise UtilityError(msg)
+        factors[f, SHAPE] = AFFINE
+    is_curved = bool((factors[:, SHAPE] == CURVED).any()) or worth.curves.shape[2] > 0
+    return worth._replace(factors=factors, is_curved=is_curved)

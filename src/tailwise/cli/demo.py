@@ -83,12 +83,12 @@ def _compare(data: LongTail, k: int) -> dict[str, Evaluation]:
 
 
 def _print_tables(k: int, rows: dict[str, Evaluation]) -> None:
-    from tailwise.report.tables import format_table
+    from tailwise.experiments.results import Table
+    from tailwise.report.tables import to_text
 
-    print(f"\nInstance-wise metrics at {k}, percent (* best)")
-    print(format_table(rows, INSTANCE_COLUMNS))
-    print(f"\nMacro averages and coverage at {k}, percent (* best)")
-    print(format_table(rows, MACRO_COLUMNS))
+    for what, columns in (("Instance-wise metrics", INSTANCE_COLUMNS), ("Macro averages and coverage", MACRO_COLUMNS)):
+        print(f"\n{what} at {k}, percent (* best, ' second best)")
+        print(to_text(Table.of(rows, columns)))
 
 
 def _draw(data: LongTail, rows: dict[str, Evaluation], folder: Path) -> Path:

@@ -18,6 +18,8 @@ examples:
       propensity-scored metrics too, and head, torso and tail apart
   tailwise evaluate truth.npz chosen.npz --probabilities probabilities.npz
       what was expected beside what came true
+  tailwise evaluate tst_X_Y.txt chosen.jsonl --filter filter_labels_test.txt --label-names Y.txt
+      without the pairs of a filter file; the selection names its labels
   tailwise evaluate truth.npz chosen.npz --format json | jq '."macro-f1"'
 """
 
@@ -31,14 +33,16 @@ def add_parser(commands: Any) -> None:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("truth", metavar="TRUTH", help="0/1 matrix of true labels (.npz)")
-    parser.add_argument("selection", metavar="SELECTION", help="selection of tailwise, or any 0/1 matrix (.npz)")
+    parser.add_argument("truth", metavar="TRUTH", help="0/1 matrix of true labels, in any format")
+    parser.add_argument("selection", metavar="SELECTION", help="selection of tailwise, or any 0/1 matrix")
     parser.add_argument("-m", "--metric", action="append", metavar="NAME", help="a metric; may be given several times")
     parser.add_argument("-k", type=int, help="evaluate the first K labels of each instance")
     parser.add_argument("--labels", default="all", help="average macro metrics over all labels, or those present")
     parser.add_argument("--zero-division", type=float, default=0.0, help="value of 0/0: 0, 1 or nan (default: 0)")
-    parser.add_argument("--priors", metavar="FILE", help="0/1 matrix of training labels")
+    parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
     parser.add_argument("--probabilities", metavar="FILE", help="probabilities that it was chosen by: what to expect")
+    parser.add_argument("--filter", metavar="FILE", help="pairs of instance and label that are left out")
+    parser.add_argument("--label-names", metavar="FILE", help="one name a line, for files that name their labels")
     parser.add_argument("--format", choices=["text", "json", "csv"], default="text", help="default: %(default)s")
     parser.set_defaults(run=run)
 
@@ -55,6 +59,8 @@ def run(options: argparse.Namespace) -> int:
         zero_division=options.zero_division,
         priors=options.priors,
         probabilities=options.probabilities,
+        filter=options.filter,
+        label_names=options.label_names,
     )
     if options.format == "json":
         # JSON has no NaN.
@@ -77,7 +83,8 @@ def _print_csv(evaluation: Any) -> None:
 
 
 def _print_bins(evaluation: Any) -> None:
-    from tailwise.report.tables import format_table
+    from tailwise.experiments.results import Table
+    from tailwise.report.tables import to_text
 
     columns = {"macro_precision": "mP", "macro_recall": "mR", "macro_f1": "mF1", "coverage": "coverage"}
     rows = {
@@ -85,4 +92,4 @@ def _print_bins(evaluation: Any) -> None:
         for bin_ in evaluation.by_frequency()
     }
     print("\nby training frequency, percent")
-    print(format_table(rows, columns, mark=""))
+    print(to_text(Table.of(rows, columns, better=None), best="", second=""))

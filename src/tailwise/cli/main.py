@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from tailwise import __version__
-from tailwise.cli import demo, evaluate, predict, run, select, train
+from tailwise.cli import data, demo, evaluate, experiment, predict, report, run, select, train
 from tailwise.errors import TailwiseError
 
 __all__ = ["main"]
@@ -30,6 +30,10 @@ examples:
       what they score on the true labels
   tailwise run data -u macro-f1 -k 5 -o first-run
       from features to chosen labels: train a label tree, predict, select and evaluate in one go
+  tailwise report first-run
+      a page about it: what was chosen, why, and what it costs
+  tailwise data list
+      the benchmarks that can be downloaded, or drawn where there is no network
 """
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
@@ -71,7 +75,7 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tailwise {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (select, evaluate, train, predict, run, demo):
+    for command in (select, evaluate, train, predict, run, experiment, report, data, demo):
         command.add_parser(commands)
     return parser
 

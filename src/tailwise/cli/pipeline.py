@@ -10,18 +10,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.cli.data_folder import describe_files, find_parts, read_label_names
 from tailwise.cli.outputs import RECORD
-from tailwise.cli.run_record import (
-    Stopwatch,
-    as_json,
-    describe_selection,
-    describe_versions,
-)
+from tailwise.cli.run_data import load_run_data
 from tailwise.cli.search_options import read_search_options
 from tailwise.cli.tree_options import build_calibrator, build_tree, fit_calibrator
-from tailwise.datasets import load, load_labels, save, save_selection
+from tailwise.datasets import LabelNames, save, save_label_names, save_priors, save_selection
 from tailwise.errors import InputError
+from tailwise.experiments.recording import Stopwatch, as_json, describe_files, describe_selection, describe_versions
 from tailwise.metrics import Evaluation, evaluate
 from tailwise.selection import Selection, select
 from tailwise.utilities import LabelPriors
@@ -39,14 +34,10 @@ class Pipeline:
         self.progress = sys.stderr.isatty() and not options.quiet
         self.model = build_tree(options, progress=self.progress)
         self.calibrator = None if options.calibration is None else build_calibrator(options.calibration, options)
-        self.files = find_parts(options.data, ("X.trn.npz", "Y.trn.npz", "X.tst.npz"))
         with self.watch.measure("load"):
-            self.X, self.X_test = load(self.files["X.trn.npz"]), load(self.files["X.tst.npz"])
-            self.Y = load_labels(self.files["Y.trn.npz"])
-            self.truth = load_labels(self.files["Y.tst.npz"]) if "Y.tst.npz" in self.files else None
-            has_names = "labels.txt" in self.files
-            self.names = read_label_names(self.files["labels.txt"], self.Y.shape[1]) if has_names else None
-        self._check_shapes()
+            data = load_run_data(options.data)
+        self.X, self.Y, self.X_test, self.truth = data.X, data.Y, data.X_test, data.truth
+        self.names, self.files = data.names, data.files
         self.priors = LabelPriors.from_labels(self.Y)
         self._rehearse()
         self.probabilities: sp.csr_array | None = None
@@ -94,7 +85,11 @@ class Pipeline:
         if self.probabilities is not None:
             save(folder / "probabilities.npz", self.probabilities)
         save_selection(folder / "selection.npz", self.selection)
+        if self.truth is not None:
+            save(folder / "truth.npz", self.truth)
+        save_priors(folder / "priors.npz", self.priors)
         if self.names is not None:
+            save_label_names(folder / "labels.txt", self.names)
             _write_names(folder / "selection.tsv", self.selection, self.names)
         (folder / RECORD).write_text(as_json(self.describe()), encoding="utf-8")
 
@@ -122,19 +117,6 @@ class Pipeline:
         if self.evaluation is not None:
             lines.append(str(self.evaluation))
         return "\n".join([*lines, seconds, f"everything is in {self.options.output}"])
-
-    def _check_shapes(self) -> None:
-        n, m = self.Y.shape
-        if self.X.shape[0] != n:
-            msg = f"X.trn.npz must have the {n} rows of Y.trn.npz. Got {self.X.shape[0]}."
-            raise InputError(msg)
-        if self.X_test.shape[1] != self.X.shape[1]:
-            msg = f"X.tst.npz must have the {self.X.shape[1]} features of X.trn.npz. Got {self.X_test.shape[1]}."
-            raise InputError(msg)
-        if self.truth is not None and self.truth.shape != (self.X_test.shape[0], m):
-            shape = self.X_test.shape[0], m
-            msg = f"Y.tst.npz must have shape {shape}, as X.tst.npz and Y.trn.npz say. Got {self.truth.shape}."
-            raise InputError(msg)
 
     def _rehearse(self) -> None:
         """Choose for a single instance with a single candidate: bad options are refused in a moment, not in hours."""
@@ -171,9 +153,10 @@ class Pipeline:
         return {**what, "tree": tree, "calibration": calibration, "selection": search}
 
 
-def _write_names(path: Path, selection: Selection, names: list[str]) -> None:
+def _write_names(path: Path, selection: Selection, names: LabelNames) -> None:
     with open(path, "w", encoding="utf-8") as file:
         file.write("instance\trank\tlabel\tname\n")
         for i, row in enumerate(selection.labels):
             for rank, j in enumerate(row[row >= 0], start=1):
-                file.write(f"{i}\t{rank}\t{j}\t{names[j].replace(chr(9), ' ')}\n")
+                words = dict.fromkeys((names.ids[j], names.title_of(j)))  # once, where they are the same
+                file.write(f"{i}\t{rank}\t{j}\t{' '.join(words).replace(chr(9), ' ')}\n")

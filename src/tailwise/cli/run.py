@@ -20,10 +20,13 @@ examples:
       greedily, on the tree itself, without a shortlist
 
 DIR holds X.trn.npz, Y.trn.npz and X.tst.npz, sparse matrices as scipy.sparse.save_npz writes them; Y.tst.npz, without
-which nothing is evaluated; and labels.txt, with the name of a label in each line, where there are names.
+which nothing is evaluated; and labels.txt, with the name of a label in each line, where there are names. Or it holds
+train.txt and test.txt as the Extreme Classification Repository has them; tailwise data info DIR shows what is found.
+Its filter file, where there is one, is not applied.
 
 OUT becomes a folder with model.tree, probabilities.npz, selection.npz, selection.tsv (with names), calibrator.npz where
-asked for, and run.json: configuration, seed, versions, SHA-256 of the inputs, seconds, metrics, certificate.
+asked for, and run.json: configuration, seed, versions, SHA-256 of the inputs, seconds, metrics, certificate. For
+tailwise report OUT it also keeps truth.npz and labels.txt, where there, and priors.npz, the counts of training labels.
 """
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tailwise.cli.search_options import add_search_options, parse_budget, read_search_options
 
 if TYPE_CHECKING:
+    from tailwise.candidates import Candidates
+    from tailwise.datasets import Contents
     from tailwise.selection import Selection
 
 __all__ = ["add_parser"]
@@ -28,9 +30,14 @@ examples:
   tailwise select probabilities.npz -u macro-f1 -k none -o chosen.npz
       no budget: each label takes the instances that are best for it
 
-The file of probabilities is a sparse matrix as scipy.sparse.save_npz writes it, one row per instance, one column per
-label. The output is a 0/1 matrix that scipy.sparse.load_npz reads; an array `labels` in the same file lists the
-chosen labels of each instance, best first.
+  tailwise select probabilities.jsonl -u macro-f1 -k 5 --label-names labels.txt -o chosen.parquet
+      labels by name; without --label-names by the names in the file, or in labels.txt beside it
+
+files:
+  The file of probabilities is in any of the formats: .npz (as scipy.sparse.save_npz or PECOS writes it), .jsonl,
+  .parquet (instance, label, probability), .txt (label:score), -labels.npy with -scores.npy (LightXML); .gz for text.
+  The output is in any of these, too. As .npz it is a 0/1 matrix that scipy.sparse.load_npz reads, where an array
+  `labels` lists the chosen labels of each instance, best first; the others list label and probability.
 """
 
 
@@ -43,11 +50,15 @@ def add_parser(commands: Any) -> None:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("probabilities", metavar="PROBS", help="sparse matrix of label probabilities (.npz)")
+    parser.add_argument("probabilities", metavar="PROBS", help="label probabilities, in any format")
     parser.add_argument("-u", "--utility", required=True, help="what to maximise, for instance macro-f1")
     parser.add_argument("-k", required=True, type=parse_budget, help="labels per instance, or none for no budget")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="where to write the selection (.npz)")
-    parser.add_argument("--priors", metavar="FILE", help="0/1 matrix of training labels, for ps-precision and others")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="where to write the selection")
+    parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
+    parser.add_argument(
+        "--shift-to-priors", action="store_true", help="let the probabilities promise as many labels as --priors has"
+    )
+    parser.add_argument("--label-names", metavar="FILE", help="names of the labels, one a line, for the output")
     parser.add_argument("--top", type=int, metavar="N", help="use only the N most probable labels of each instance")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
     parser.add_argument("--keep-partial", action="store_true", help="after Ctrl-C, write the best selection so far")
@@ -59,25 +70,62 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from tailwise.candidates import Candidates
     from tailwise.cli.main import INTERRUPTED
-    from tailwise.datasets import check_writable_target, load, load_labels, save_selection
+    from tailwise.datasets import check_writable_target, names_for, save_selection
     from tailwise.selection import select
 
     check_writable_target(options.output, overwrite=options.overwrite)
+    contents, priors = _load(options)
+    candidates = Candidates.of(contents.matrix, top=options.top)
     selection = select(
-        Candidates.of(load(options.probabilities), top=options.top),
+        _shift(candidates, priors) if options.shift_to_priors else candidates,
         options.utility,
         options.k,
-        priors=None if options.priors is None else load_labels(options.priors),
+        priors=priors,
         progress=sys.stderr.isatty() and not options.quiet,
         **read_search_options(options),
     )
     if selection.interrupted and not options.keep_partial:
         print("tailwise: interrupted, nothing written (--keep-partial would keep the best so far)", file=sys.stderr)
         return INTERRUPTED
-    save_selection(options.output, selection)
+    save_selection(
+        options.output,
+        selection,
+        probabilities=contents.matrix,
+        label_names=names_for(contents, options.probabilities),
+        instance_names=contents.instance_names,
+    )
     if not options.quiet:
         print(_summary(selection, options))
     return INTERRUPTED if selection.interrupted else 0
+
+
+def _load(options: argparse.Namespace) -> tuple[Contents, Any]:
+    """The probabilities with the names of their labels, and the training labels in the same order."""
+    from tailwise.datasets import LabelNames, load_all_labels, load_like, load_priors
+    from tailwise.datasets.files import as_labels
+    from tailwise.datasets.prior_files import is_priors_file
+
+    names = LabelNames.of(options.label_names)
+    contents = load_all_labels(options.probabilities, label_names=names)
+    if options.priors is None:
+        return contents, None
+    if is_priors_file(options.priors):
+        counted = load_priors(options.priors)
+        return contents.widened(counted.n_labels, options.probabilities), counted
+    priors = load_like(options.priors, contents, options.probabilities, names)
+    # Text lists labels and does not say how many there are; the training labels may.
+    contents = contents.widened(priors.matrix.shape[1], options.probabilities)
+    return contents, as_labels(priors.matrix, options.priors)
+
+
+def _shift(candidates: Candidates, priors: Any) -> Candidates:
+    from tailwise.errors import InputError
+    from tailwise.estimators import shift_to_priors
+
+    if priors is None:
+        msg = "--shift-to-priors needs training labels. Got no --priors. Use --priors FILE."
+        raise InputError(msg)
+    return shift_to_priors(candidates, priors)
 
 
 def _summary(selection: Selection, options: argparse.Namespace) -> str:

@@ -24,13 +24,14 @@ __all__ = ["add_parser"]
 EXAMPLES = """\
 examples:
   tailwise train data -o model.tree
-      from data/X.trn.npz and data/Y.trn.npz
+      from data/X.trn.npz and data/Y.trn.npz, or data/train.txt of the Extreme Classification Repository
   tailwise train features.npz labels.npz -o model.tree --n-trees 3
       from two files; three trees, averaged
   tailwise train data -o model.tree --calibrator calibrator.npz --calibration context
       and how honest its probabilities are, by cross-validation: six trainings in all
 
-Features and labels are sparse matrices as scipy.sparse.save_npz writes them, one row per instance.
+A folder is in any layout that tailwise data info reads. Two files are sparse matrices as scipy.sparse.save_npz writes
+them, one row per instance, or in any other format of tailwise.load.
 """
 
 
@@ -44,7 +45,7 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "data", nargs="+", metavar="DATA", help="folder with X.trn.npz and Y.trn.npz, or two files: features and labels"
+        "data", nargs="+", metavar="DATA", help="folder with training data, or two files: features and labels"
     )
     parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="where to write the model")
     parser.add_argument("--overwrite", action="store_true", help="replace MODEL (and the calibrator) if it exists")
@@ -64,14 +65,13 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from tailwise.cli.outputs import check_new_file
-    from tailwise.datasets import load, load_labels
 
-    features, labels = _find_files(options.data)
+    _check_names(options.data)
     for path in filter(None, (options.output, options.calibrator)):
         check_new_file(path, overwrite=options.overwrite)
     model = build_tree(options, progress=sys.stderr.isatty() and not options.quiet)
     calibrator = None if options.calibrator is None else build_calibrator(options.calibration, options)
-    X, Y = load(features), load_labels(labels)
+    X, Y = _load(options.data)
     start = time.perf_counter()
     model.fit(X, Y)
     seconds = time.perf_counter() - start
@@ -83,17 +83,19 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _find_files(data: list[str]) -> tuple[Any, Any]:
-    from tailwise.cli.data_folder import find_parts
+def _check_names(data: list[str]) -> None:
     from tailwise.errors import InputError
 
     if len(data) > 2:
         msg = f"DATA must be a folder, or two files: features and labels. Got {len(data)} names."
         raise InputError(msg)
-    if len(data) == 2:
-        return data[0], data[1]
-    parts = find_parts(data[0], ("X.trn.npz", "Y.trn.npz"))
-    return parts["X.trn.npz"], parts["Y.trn.npz"]
+
+
+def _load(data: list[str]) -> tuple[Any, Any]:
+    from tailwise.cli.run_data import load_training_data
+    from tailwise.datasets import load_features, load_labels
+
+    return load_training_data(data[0]) if len(data) == 1 else (load_features(data[0]), load_labels(data[1]))
 
 
 def _summary(model: LabelTree, n_instances: int, seconds: float, options: argparse.Namespace) -> str:

@@ -34,6 +34,9 @@ def add_tree_options(parser: argparse.ArgumentParser) -> None:
     for name, (kind, words) in TREE_OPTIONS.items():
         flag = {"tolerance": "--tree-tolerance", "C": "-C"}.get(name, f"--{name.replace('_', '-')}")
         group.add_argument(flag, dest=PREFIX + name, type=kind, metavar=kind.__name__.upper(), help=words)
+    group.add_argument(
+        "--no-normalise", dest=PREFIX + "normalise", action="store_const", const=False, help="features as they are"
+    )
 
 
 def add_calibration_options(group: Any) -> None:
@@ -51,7 +54,7 @@ def build_tree(options: argparse.Namespace, *, progress: bool) -> LabelTree:
     from tailwise.parameters import check_seed
 
     check_seed(options.seed)
-    given = {name: getattr(options, PREFIX + name) for name in TREE_OPTIONS}
+    given = {name: getattr(options, PREFIX + name) for name in (*TREE_OPTIONS, "normalise")}
     parameters = {name: value for name, value in given.items() if value is not None}
     model = LabelTree(**parameters, n_jobs=options.workers, random_state=options.seed, progress=progress)
     check_parameters(model)

@@ -1,76 +1,190 @@
-"""Matrices, labels and selections from files and to files; the suffix says which format."""
+"""Matrices and labels from files and to files, in any of the formats."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.chosen import Chosen
-from tailwise.datasets.formats import find_format
+from tailwise.datasets.contents import Contents
+from tailwise.datasets.formats import FEATURES, NAMES, RANKING, SCORES, Format, find_format, find_format_to_write
+from tailwise.datasets.label_names import LabelNames
 from tailwise.datasets.matrices import tidy_csr
-from tailwise.datasets.writing import check_place, written_beside
 from tailwise.errors import FileError, InputError
+from tailwise.parameters import is_integer
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+__all__ = [
+    "as_labels",
+    "load",
+    "load_contents",
+    "load_features",
+    "load_labels",
+    "read_blocks",
+    "save",
+    "write_contents",
+]
 
-__all__ = ["check_writable_target", "load", "load_labels", "load_selection", "save", "save_selection"]
+Path = str | os.PathLike[str]
 
 
-def load(path: str | os.PathLike[str]) -> sp.csr_array:
-    """Read a sparse matrix, for instance the probabilities of a batch.
+def load(
+    path: Path, *, n_labels: int | None = None, label_names: Any = None, format: str | None = None
+) -> sp.csr_array:
+    """Read a sparse matrix, for instance the probabilities of a batch, or its true labels.
 
     Parameters
     ----------
     path : str or path
-        A file written by :func:`save`, or by ``scipy.sparse.save_npz`` in any layout.
+        A file in one of the formats: scipy's or PECOS's .npz, text of the Extreme Classification Repository (of which
+        this is the labels), svmlight or prediction text, JSON lines, Parquet in long form, LightXML's pair of .npy;
+        text and JSON lines may be compressed (.gz). The suffix says which, and the first lines where it does not.
+    n_labels : int, optional
+        Number of labels m, for a file that lists labels and does not say how many there are. Default: those seen.
+    label_names : LabelNames, sequence of str or path, optional
+        The order of the labels, for a file that names them. Default: the file's own order.
+    format : str, optional
+        The name of the format, where neither suffix nor first lines tell: npz, smat, npy, predictions, repository,
+        split, svmlight, jsonl or parquet.
 
     Returns
     -------
     csr_array of shape (n, m)
-        Labels ascending and distinct within a row; the numbers as the file holds them (half precision as float32).
+        Labels ascending and distinct within a row; the numbers as the file holds them, in single precision where it is
+        text (or half precision).
 
     Raises
     ------
     FileError
-        A file that is missing, may not be read, is damaged, has an unknown suffix or holds no sparse matrix.
+        A file that is missing, may not be read, is damaged, is of no known format or holds no sparse matrix. For text,
+        the message names the line and what was expected there.
+
+    See Also
+    --------
+    tailwise.datasets.load_contents : everything that a file holds, features, ranking and names included.
+    tailwise.datasets.read_blocks : the same in pieces, for a file larger than memory.
 
     Examples
     --------
     >>> import os, tempfile
-    >>> import numpy as np
-    >>> from tailwise.datasets import load, save
+    >>> import numpy as np, tailwise as tw
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "probabilities.npz")
-    ...     save(path, np.array([[0.9, 0.0, 0.2], [0.0, 0.4, 0.0]]))
-    ...     load(path).toarray()
+    ...     path = os.path.join(folder, "probabilities.jsonl")
+    ...     tw.save(path, np.array([[0.9, 0.0, 0.2], [0.0, 0.4, 0.0]]))
+    ...     tw.load(path).toarray()
     array([[0.9, 0. , 0.2],
-           [0. , 0.4, 0. ]])
+           [0. , 0.4, 0. ]], dtype=float32)
     """
-    return _read(path)[0]
+    return load_contents(path, n_labels=n_labels, label_names=label_names, format=format).matrix
 
 
-def save(path: str | os.PathLike[str], matrix: Any) -> None:
-    """Write a matrix, sparse or dense, so that :func:`load` and ``scipy.sparse.load_npz`` read it.
+def load_contents(
+    path: Path, *, n_labels: int | None = None, label_names: Any = None, format: str | None = None
+) -> Contents:
+    """Read everything that a file holds; the parameters are those of :func:`tailwise.load`."""
+    return _fitted(find_format(path, format).read(path), path, n_labels, LabelNames.of(label_names))
+
+
+def load_features(path: Path, *, format: str | None = None) -> sp.csr_array:
+    """Read features: those beside the labels where a file holds both, else the matrix itself."""
+    contents = load_contents(path, format=format)
+    return contents.matrix if contents.features is None else contents.features
+
+
+def read_blocks(
+    path: Path,
+    rows: int = 100_000,
+    *,
+    n_labels: int | None = None,
+    label_names: Any = None,
+    format: str | None = None,
+) -> Iterator[Contents]:
+    """Read a file some instances at a time, so that it may be larger than memory.
+
+    Text, JSON lines and Parquet are read in pieces; other formats are read whole and handed out in pieces.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, as for :func:`tailwise.load`.
+    rows : int
+        Instances in a piece; the last one may have fewer, and pieces of a Parquet file or a long text may, too.
+    n_labels, label_names, format : optional
+        As for :func:`tailwise.load`. Where a file does not say how many labels there are and neither is given,
+        pieces are as wide as the labels seen so far.
+
+    Yields
+    ------
+    Contents
+        ``matrix`` of shape (rows, m), and where the file holds them ``features``, ``ranks`` and names.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np, tailwise as tw
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "probabilities.txt")
+    ...     tw.save(path, np.eye(5))
+    ...     [block.matrix.shape for block in tw.datasets.read_blocks(path, rows=2, n_labels=5)]
+    [(2, 5), (2, 5), (1, 5)]
+    """
+    if not is_integer(rows) or rows < 1:
+        msg = f"rows must be an integer of at least 1. Got {rows!r}."
+        raise InputError(msg)
+    return _read_blocks(path, rows, find_format(path, format), n_labels, LabelNames.of(label_names))
+
+
+def save(
+    path: Path,
+    matrix: Any,
+    *,
+    features: Any = None,
+    label_names: Any = None,
+    instance_names: Sequence[str] | None = None,
+    format: str | None = None,
+) -> None:
+    """Write a matrix, sparse or dense, so that :func:`tailwise.load` reads it.
 
     The file appears whole or not at all, in place of one of the same name, and equal matrices give equal bytes.
 
     Parameters
     ----------
     path : str or path
-        Where to; the suffix says which format.
+        Where to; the suffix says which format: .npz (scipy's), .smat.npz (PECOS's), -labels.npy (LightXML's pair),
+        .txt (prediction text, or with features text of the Extreme Classification Repository), .svm (svmlight),
+        .jsonl, .parquet; text and .jsonl with .gz are compressed.
     matrix : array_like or sparse matrix of shape (n, m)
         Real numbers. Zeros of a dense array are left out, those stored in a sparse matrix are kept.
+    features : array_like or sparse matrix of shape (n, d), optional
+        Features of the same instances, for text that holds both.
+    label_names : LabelNames, sequence of str or path, optional
+        Names of the labels; written in place of numbers by the formats that can hold them.
+    instance_names : sequence of str, optional
+        Names of the instances, for .jsonl and .parquet.
+    format : str, optional
+        The name of the format, where the suffix leaves several.
     """
-    _write(path, tidy_csr(matrix, "matrix"), None)
+    contents = Contents(
+        tidy_csr(matrix, "matrix"),
+        features=None if features is None else tidy_csr(features, "features"),
+        label_names=LabelNames.of(label_names),
+        instance_names=None if instance_names is None else tuple(map(str, instance_names)),
+    )
+    write_contents(path, contents, format)
 
 
-def load_labels(path: str | os.PathLike[str]) -> sp.csr_array:
+def load_labels(
+    path: Path, *, n_labels: int | None = None, label_names: Any = None, format: str | None = None
+) -> sp.csr_array:
     """Read true labels: a 0/1 matrix as a CSR array of int8 that stores only the ones."""
-    matrix = load(path)
+    return as_labels(load(path, n_labels=n_labels, label_names=label_names, format=format), path)
+
+
+def as_labels(matrix: sp.csr_array, path: Any) -> sp.csr_array:
+    """The matrix of a file, checked to be one of labels."""
     is_wrong = (matrix.data != 0) & (matrix.data != 1)
     if is_wrong.any():
         came = matrix.data[np.argmax(is_wrong)]
@@ -80,81 +194,54 @@ def load_labels(path: str | os.PathLike[str]) -> sp.csr_array:
     return matrix.astype(np.int8)
 
 
-def load_selection(path: str | os.PathLike[str]) -> Chosen:
-    """Read a selection: ranked where the file holds the order of the labels, unranked where it is a 0/1 matrix only."""
-    matrix, ranking = _read(path)
-    try:
-        unranked = Chosen.of(matrix, name=f"the selection in {path}")
-        if ranking is None:
-            return unranked
-        ranked = Chosen.of(ranking, matrix.shape[1], name=f"labels in {path}")
-    except InputError as error:
-        raise FileError(str(error)) from error
-    if ranked.shape != unranked.shape or (ranked.to_csr() != unranked.to_csr()).nnz:
-        msg = f"{path} must hold the same selection in its matrix and in its array labels. They differ. Write it again."
-        raise FileError(msg)
-    return ranked
+def _fitted(contents: Contents, path: Path, n_labels: int | None, names: LabelNames | None) -> Contents:
+    if names is not None:
+        n_labels = len(names)
+        if contents.label_names is not None:
+            return contents.renumbered(names, path)
+    contents = contents.widened(n_labels, path)
+    if names is not None:
+        if contents.matrix.shape[1] != len(names):
+            msg = f"label_names must be as many as {path} has labels, {contents.matrix.shape[1]}. Got {len(names)}."
+            raise InputError(msg)
+        return replace(contents, label_names=names)
+    return contents
 
 
-def save_selection(path: str | os.PathLike[str], chosen: Chosen) -> None:
-    """Write a selection as the 0/1 matrix that ``scipy.sparse.load_npz`` reads, with the order of the labels beside it.
-
-    Parameters
-    ----------
-    path : str or path
-        Where to; the suffix says which format.
-    chosen : Chosen
-        A Selection, or ``Chosen.of(labels, n_labels)``. The order, ``labels`` of int32 ``(n, k)`` with -1 for an
-        empty slot, is stored only where it means something.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from tailwise.chosen import Chosen
-    >>> from tailwise.datasets import load_selection, save_selection
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "selection.npz")
-    ...     save_selection(path, Chosen.of([[2, 0], [1, -1]], n_labels=4))
-    ...     load_selection(path).labels
-    array([[ 2,  0],
-           [ 1, -1]], dtype=int32)
-    """
-    if not isinstance(chosen, Chosen):
-        msg = f"chosen must be a Selection or Chosen. Got {type(chosen).__name__}. Use Chosen.of(labels, n_labels)."
-        raise InputError(msg)
-    ranking = chosen.labels.astype(np.int32, copy=False) if chosen.is_ranked else None
-    _write(path, tidy_csr(chosen.to_csr(), "chosen"), ranking)
-
-
-def check_writable_target(path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-    """Refuse a path that :func:`save` could not, or without `overwrite` should not, write; for before long work."""
-    find_format(path)
-    check_place(path)
-    if not overwrite and os.path.exists(path):
-        msg = f"The output must not exist yet. Got {path}, which does. Use --overwrite to replace it."
+def _read_blocks(
+    path: Path, rows: int, format: Format, n_labels: int | None, names: LabelNames | None
+) -> Iterator[Contents]:
+    is_empty = True
+    for block in iter([format.read(path)]) if format.blocks is None else format.blocks(path):
+        fitted = _fitted(block, path, n_labels, names)
+        is_empty = False
+        for first in range(0, fitted.matrix.shape[0], rows):
+            yield fitted.rows(first, first + rows)
+    if is_empty:
+        msg = f"{path} must hold at least one instance. It holds none. Check how it was written."
         raise FileError(msg)
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[sp.csr_array, NDArray | None]:
-    with _open(path) as file:
-        return find_format(path).read(file)
+def write_contents(path: Path, contents: Contents, format: str | None = None) -> None:
+    """Write contents in a format that holds all of them but names."""
+    _check_sizes(contents)
+    parts = {FEATURES} if contents.features is not None else set()
+    parts |= {SCORES} if (contents.values != 1).any() else set()
+    parts |= {RANKING} if contents.ranks is not None else set()
+    parts |= {NAMES} if contents.label_names is not None else set()
+    found = find_format_to_write(path, frozenset(parts), format)
+    found.write(path, contents)
 
 
-def _write(path: str | os.PathLike[str], matrix: sp.csr_array, ranking: NDArray | None) -> None:
-    write = find_format(path).write
-    with written_beside(path) as file:
-        write(file, matrix, ranking)
-
-
-def _open(path: str | os.PathLike[str]) -> BinaryIO:
-    try:
-        return open(path, "rb")
-    except (FileNotFoundError, NotADirectoryError) as error:
-        msg = f"path must name a file that exists. Got {path}. Check the spelling and the folder."
-        raise FileError(msg) from error
-    except IsADirectoryError as error:
-        msg = f"path must name a file. Got the directory {path}. Give the name of a file in it."
-        raise FileError(msg) from error
-    except OSError as error:
-        msg = f"path must name a file that may be read. Got {path}: {error.strerror}. Check its name and permissions."
-        raise FileError(msg) from error
+def _check_sizes(contents: Contents) -> None:
+    n, m = contents.matrix.shape
+    features, labels, instances = contents.features, contents.label_names, contents.instance_names
+    for name, size, wanted in (
+        ("features", None if features is None else features.shape[0], n),
+        ("label_names", None if labels is None else len(labels), m),
+        ("instance_names", None if instances is None else len(instances), n),
+    ):
+        if size is not None and size != wanted:
+            what = "labels" if name == "label_names" else "instances"
+            msg = f"{name} must be as many as {what}, {wanted}. Got {size}."
+            raise InputError(msg)

@@ -1,4 +1,7 @@
-"""Sparse matrices as ``scipy.sparse.save_npz`` stores them, with the ranking of a selection as one more array."""
+"""Sparse matrices as ``scipy.sparse.save_npz`` stores them, with the ranking of a selection as one more array.
+
+PECOS stores its matrices the same way, each row in the order of falling scores: that order is read as a ranking.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import scipy.sparse as sp
 
+from tailwise.datasets.contents import Contents
 from tailwise.datasets.matrices import tidy_csr
+from tailwise.datasets.opening import opened
+from tailwise.datasets.smat import find_ranks
+from tailwise.datasets.writing import written_beside
 from tailwise.errors import FileError, InputError
 
 if TYPE_CHECKING:
@@ -20,33 +27,37 @@ RANKING = "labels"  # scipy.sparse.load_npz takes no notice of an array of this 
 NPY_MAGIC = b"\x93NUMPY"
 
 
-def read_npz(file: BinaryIO) -> tuple[sp.csr_array, NDArray | None]:
+def read_npz(path: Any) -> Contents:
     """The matrix, checked and canonical, and the ranking where the file holds one."""
     try:
-        matrix, ranking = _read_arrays(file)
-        return tidy_csr(matrix, f"the matrix in {file.name}"), ranking
+        with opened(path) as file:
+            matrix, ranking = _read_arrays(file)
+        ranks = None if ranking is not None else find_ranks(matrix)
+        return Contents(tidy_csr(matrix, f"the matrix in {path}"), ranking=ranking, ranks=ranks)
     except FileError:
         raise
     except InputError as error:
         raise FileError(str(error)) from error
     except MemoryError as error:
-        msg = f"{file.name} must fit in memory. It asks for more than there is: {error}."
+        msg = f"{path} must fit in memory. It asks for more than there is: {error}."
         raise FileError(msg) from error
     except Exception as error:  # damaged bytes break zipfile, zlib, numpy and scipy in more ways than a list can name
         msg = (
-            f"{file.name} must be a whole and valid .npz file. Reading it failed with {type(error).__name__}: {error}. "
+            f"{path} must be a whole and valid .npz file. Reading it failed with {type(error).__name__}: {error}. "
             "Copy it again, or write it again with scipy.sparse.save_npz."
         )
         raise FileError(msg) from error
 
 
-def write_npz(file: BinaryIO, matrix: sp.csr_array, ranking: NDArray | None) -> None:
+def write_npz(path: Any, contents: Contents) -> None:
     """Write what ``scipy.sparse.load_npz`` reads; uncompressed, so that no version of zlib changes the bytes."""
+    matrix = contents.matrix
     arrays: dict[str, Any] = {"indices": matrix.indices, "indptr": matrix.indptr, "format": b"csr"}
     arrays.update(shape=np.array(matrix.shape, dtype=np.int64), data=matrix.data, _is_array=True)
-    if ranking is not None:
-        arrays[RANKING] = ranking
-    np.savez(file, **arrays)
+    if contents.ranking is not None:
+        arrays[RANKING] = contents.ranking
+    with written_beside(path) as file:
+        np.savez(file, **arrays)
 
 
 def _read_arrays(file: BinaryIO) -> tuple[Any, NDArray | None]:

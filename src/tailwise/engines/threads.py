@@ -89,3 +89,4 @@ class Threads:
                 self._outcomes.put(None)
             except BaseException as failure:  # raised again by split, in the caller's thread
                 self._outcomes.put(failure)
+            del order, task  # and the arrays it holds, which nobody needs while this thread waits

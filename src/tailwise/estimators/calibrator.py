@@ -20,7 +20,7 @@ from tailwise.estimators.calibration_files import FITTED, load_fitted, save_fitt
 from tailwise.estimators.candidate_truth import find_true, read_candidates, read_pair
 from tailwise.estimators.out_of_fold import predict_out_of_fold
 from tailwise.metrics.frequency import DEFAULT_EDGES, check_edges
-from tailwise.metrics.reading import read_priors, read_truth
+from tailwise.metrics.reading import Truth, read_priors, read_truth
 from tailwise.parameters import check_choice, is_integer
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Calibrator(BaseEstimator):
         """
         check_parameters(self)
         candidates, true = read_pair(probabilities, truth)
-        label_priors = read_priors(priors, candidates.n_labels)
+        label_priors = read_priors(priors, Truth(true))
         label_bins = self._find_label_bins(label_priors)
         is_true = find_true(candidates, true)
         if not is_true.any():
@@ -170,7 +170,7 @@ class Calibrator(BaseEstimator):
             This one, fitted.
         """
         check_parameters(self)
-        true = read_truth(Y)
+        true = read_truth(Y).matrix
         predicted = predict_out_of_fold(estimator, X, Y, folds, self.random_state, options, progress=progress)
         return self.fit(predicted, true, priors=true)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["fit_trees"]
 
 DEFAULT_COSTS = {"logistic": 10.0, "squared-hinge": 1.0}
-DEFAULT_THRESHOLDS = {"logistic": 0.3, "squared-hinge": 0.1}
+DEFAULT_THRESHOLDS = {"logistic": 0.2, "squared-hinge": 0.1}
 
 
 def fit_trees(

@@ -58,6 +58,8 @@ class LabelTree(ClassifierMixin, BaseEstimator):
     loss : {"logistic", "squared-hinge"}
         "logistic" gives probabilities; "squared-hinge" often ranks better, and what it gives, the logistic function of
         :math:`3 w \cdot x + 1` for each node, wants a :class:`tailwise.Calibrator` to be a probability.
+    normalise : bool
+        Scale every feature row to length 1 first. Raw counts then train as well as TF-IDF, and C means the same.
     C : float, optional
         Cost of an error, beside half the squared length of the weights; by default 10 for the logistic loss and 1 for
         the squared hinge.
@@ -65,7 +67,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         Cost of an error on a positive, in units of C. Values above 1 rank rare labels higher: 4, with ``C=0.5`` and
         the squared hinge, ranked best on library records.
     threshold : float, optional
-        Weights that are smaller, in absolute value, are dropped: the model is smaller and faster. By default 0.3 for
+        Weights that are smaller, in absolute value, are dropped: the model is smaller and faster. By default 0.2 for
         the logistic loss and 0.1 for the squared hinge, whose weights are smaller.
     tolerance : float
         Training of a node ends when no dual variable moved by more than this share of C in an epoch.
@@ -120,6 +122,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         leaf_size: int = 256,
         n_trees: int = 1,
         loss: str = "logistic",
+        normalise: bool = True,
         C: float | None = None,
         positive_weight: float = 1.0,
         threshold: float | None = None,
@@ -134,6 +137,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         self.leaf_size = leaf_size
         self.n_trees = n_trees
         self.loss = loss
+        self.normalise = normalise
         self.C = C
         self.positive_weight = positive_weight
         self.threshold = threshold

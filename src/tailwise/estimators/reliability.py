@@ -31,7 +31,7 @@ class ReliabilityBin(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Reliability:
-    """How often probabilities come true; made by :func:`reliability`.
+    """How often probabilities come true; made by :func:`tailwise.reliability`.
 
     Attributes
     ----------

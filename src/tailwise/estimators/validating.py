@@ -36,7 +36,16 @@ def check_features(estimator: LabelTree, features: Any, *, reset: bool) -> Matri
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
-    return Matrix(csr.indptr.astype(np.int64), csr.indices.astype(np.int32, copy=False), csr.data)
+    values = _unit_rows(csr) if estimator.normalise else csr.data
+    return Matrix(csr.indptr.astype(np.int64), csr.indices.astype(np.int32, copy=False), values)
+
+
+def _unit_rows(csr: sp.csr_array) -> NDArray:
+    """The values with every row scaled to length 1; an empty row stays empty."""
+    rows = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
+    lengths = np.sqrt(np.bincount(rows, weights=np.square(csr.data, dtype=np.float64), minlength=csr.shape[0]))
+    lengths[lengths == 0.0] = 1.0
+    return (csr.data / lengths[rows]).astype(np.float32)
 
 
 def check_labels(labels: Any, n_instances: int) -> sp.csr_array:
@@ -69,6 +78,9 @@ def check_parameters(estimator: LabelTree) -> None:
     if isinstance(estimator.tree, str):
         check_choice("tree", estimator.tree, TREES)
     check_choice("loss", estimator.loss, LOSSES)
+    if not isinstance(estimator.normalise, (bool, np.bool_)):
+        msg = f"normalise must be True or False. Got {estimator.normalise!r}."
+        raise InputError(msg)
     check_size("arity", estimator.arity, 2)
     check_size("leaf_size", estimator.leaf_size, 1)
     check_size("n_trees", estimator.n_trees, 1)

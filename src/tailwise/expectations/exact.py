@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import poisson
+from scipy.special import gammaln, xlogy
 
 from tailwise.expectations.semi_empirical import NO_LABELS, NO_QUADRATURE, SemiEmpirical
+from tailwise.expectations.worth import list_blocks
 from tailwise.kernels import objective as kernels
 from tailwise.kernels import quadrature as nodes
 from tailwise.kernels.laws import Laws, count_laws
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tailwise.candidates import Candidates
-    from tailwise.kernels.columns import Columns
     from tailwise.utilities.base import Batch, SingleUtility, Utility
 
 __all__ = ["Exact", "supports_exact"]
@@ -121,7 +121,10 @@ class Exact(SemiEmpirical):
         slots = np.where(is_short, np.cumsum(is_short) - 1, -1).astype(np.int32)
         probabilities = np.zeros((int(is_short.sum()), 2, LAW_WIDTH))
         probabilities[:, 0, 0] = 1.0
-        probabilities[:, 1] = poisson.pmf(np.arange(LAW_WIDTH), self._extra[is_short, None])
+        counts, mean = np.arange(LAW_WIDTH), self._extra[is_short, None]
+        probabilities[:, 1] = np.exp(
+            xlogy(counts, mean) - mean - gammaln(counts + 1)
+        )  # Poisson; scipy.stats loads slowly
         laws = Laws(slots, probabilities)
         is_chosen = np.zeros(rows.labels.size, dtype=np.bool_)
         is_chosen[(rows.indptr[:-1, None] + positions)[positions >= 0]] = True
@@ -154,23 +157,25 @@ class Exact(SemiEmpirical):
         t = self.objective.totals[:, kernels.T]
         return value + float((t * product[:, nodes.PRODUCT].sum(axis=1)).sum())
 
-    def quadrature_at(self, columns: Columns, labels: NDArray, q: NDArray) -> nodes.Quadrature:
-        """Nodes for each of `labels`, which may be listed several times, when it is selected about q times."""
-        quadrature = self._place(labels, q)
-        nodes.multiply_columns(columns, labels, quadrature)
-        return quadrature
+    def _make_blocks(self) -> tuple[NDArray, nodes.Quadrature]:
+        if not self._terms:
+            return super()._make_blocks()
+        blocks, labels, q = list_blocks(np.diff(self.columns.indptr))
+        quadrature = self._place(labels, q, nodes.SUM)  # what comes before SUM: sets are summed up as they come
+        nodes.multiply_columns(self.columns, labels, quadrature)
+        return blocks, quadrature
 
     def _make_quadrature(self, q: NDArray) -> nodes.Quadrature:
-        quadrature = self._place(np.arange(q.size), q)
+        quadrature = self._place(np.arange(q.size), q, nodes.SUM + 1)
         nodes.multiply_generating(self.candidates.rows, quadrature)
         return quadrature
 
-    def _place(self, labels: NDArray, q: NDArray) -> nodes.Quadrature:
+    def _place(self, labels: NDArray, q: NDArray, n_rows: int) -> nodes.Quadrature:
         """Nodes of labels; the generating function of their candidates is still to be multiplied in."""
         plain, negative, product = self._count_nodes()
         size = labels.size
         quadrature = nodes.Quadrature(
-            np.zeros((size, 4, plain + negative)), np.zeros((size, 2, product)), self._largest, plain
+            np.zeros((size, n_rows, plain + negative)), np.zeros((size, 2, product)), self._largest, plain
         )
         for first in range(0, size, LABELS_AT_ONCE):
             rows = slice(first, first + LABELS_AT_ONCE)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tailwise.expectations.worth import make_worth
 from tailwise.kernels import objective as kernels
+from tailwise.kernels.columns import Columns, transpose
 from tailwise.kernels.laws import Laws
 from tailwise.kernels.quadrature import Quadrature
 from tailwise.kernels.rows import find_positions
+from tailwise.kernels.worth import Worth
 from tailwise.utilities.custom import Custom
 from tailwise.utilities.linear import LinearUtility
 from tailwise.utilities.macro import CONCAVE, CONVEX, PROPORTIONAL, UNKNOWN, Coverage, FormulaUtility
@@ -115,6 +119,21 @@ class SemiEmpirical:
         psi = totals[:, kernels.PSI] + linear[:, 0] * totals[:, kernels.T] + linear[:, 1] * totals[:, kernels.Q]
         coverage = self.objective.coverage * (1 - totals[:, kernels.FAILURE])
         return float((psi + coverage).sum()) + self._constant
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The candidates by label."""
+        return transpose(self.candidates.rows, self.candidates.n_labels)
+
+    @cached_property
+    def worth(self) -> Worth:
+        """What sets of instances are worth to a label."""
+        formulas = [formula for _, formula in self.formulas]
+        return make_worth(self.objective, formulas, self.candidates.condition_positives(), *self._make_blocks())
+
+    def _make_blocks(self) -> tuple[NDArray, Quadrature]:
+        """Nodes for all sizes that a label's set can have, block by block."""
+        return np.empty(0, dtype=np.int64), NO_QUADRATURE
 
     def raise_failure(self) -> None:
         for term in self._custom:

@@ -132,7 +132,7 @@ def approximation_bound(probabilities: Any, utility: Utility | str, *, priors: A
     Parameters
     ----------
     probabilities : array_like
-        Label probabilities eta, in any form that :meth:`Candidates.of` takes.
+        Label probabilities eta, in any form that :meth:`tailwise.Candidates.of` takes.
     utility, priors, k
         As for :func:`lipschitz_constants`.
 
@@ -163,7 +163,7 @@ def misspecification_bound(
     Parameters
     ----------
     probabilities, estimates : array_like
-        The true eta and their estimates, in any form that :meth:`Candidates.of` takes.
+        The true eta and their estimates, in any form that :meth:`tailwise.Candidates.of` takes.
     utility, priors, k
         As for :func:`lipschitz_constants`.
 
@@ -198,7 +198,7 @@ def regret_bound(
     Parameters
     ----------
     probabilities, estimates : array_like
-        The true eta and their estimates, in any form that :meth:`Candidates.of` takes.
+        The true eta and their estimates, in any form that :meth:`tailwise.Candidates.of` takes.
     utility, priors, k
         As for :func:`lipschitz_constants`.
 

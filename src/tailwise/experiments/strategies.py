@@ -2,52 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tailwise.candidates import Candidates
 from tailwise.metrics import Evaluation, evaluate
 from tailwise.selection import Selection, select
 
 if TYPE_CHECKING:
     from tailwise.utilities import LabelPriors
 
-__all__ = ["PAPER_STRATEGIES", "STRATEGIES", "Strategy", "compare_strategies"]
+__all__ = [
+    "ASCENT_STRATEGIES",
+    "EXACT_STRATEGIES",
+    "GREEDY_STRATEGIES",
+    "INSTANCE_STRATEGIES",
+    "PAPER_STRATEGIES",
+    "PRIOR_RECALL",
+    "STRATEGIES",
+    "Strategy",
+    "compare_strategies",
+    "find_strategy",
+]
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """A utility and how to maximise it, under the paper's name."""
+    """A utility and how to maximise it, under the paper's name.
+
+    Attributes
+    ----------
+    name : str
+        As tables have it.
+    utility : str
+        What is maximised.
+    options : dict
+        Of :func:`tailwise.select`.
+    shifted : bool
+        Whether the probabilities are first shifted to the training labels' density
+        (:func:`tailwise.shift_to_priors`).
+    """
 
     name: str
     utility: str
     options: dict[str, Any] = field(default_factory=dict)
+    shifted: bool = False
 
-    def select(self, probabilities: Any, k: int, priors: LabelPriors, **options: Any) -> Selection:
-        return select(probabilities, self.utility, k, priors=priors, **self.options, **options)
+    @property
+    def needs_priors(self) -> bool:
+        return self.shifted or "condition_positives" in self.options or self.utility in WEIGHTED
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether another seed may give another selection: not where every instance is on its own."""
+        return self.options.get("method") in ("ascent", "greedy", "global")
+
+    def select(self, probabilities: Any, k: int, priors: LabelPriors | None, **options: Any) -> Selection:
+        """Choose k labels for each instance; probabilities are taken as they are, `shifted` or not.
+
+        Ctrl-C ends it: half a selection is no figure of a table.
+        """
+        selection = select(probabilities, self.utility, k, priors=priors, **self.options, **options)
+        proof = selection.certificate
+        if selection.interrupted or (proof is not None and proof.interrupted):
+            raise KeyboardInterrupt
+        return selection
 
 
+WEIGHTED = ("ps-precision", "power-law(0.5)", "log")
 SEMI = {"expectation": "semi"}
+ASCENT = {**SEMI, "method": "ascent"}
+GREEDY = {**SEMI, "method": "greedy"}
+EXACT = {"expectation": "exact", "condition_positives": "priors"}
 
-PAPER_STRATEGIES = (
+INSTANCE_STRATEGIES = (
     Strategy("Top-K", "precision"),
     Strategy("PS-K", "ps-precision"),
     Strategy("Pow-K", "power-law(0.5)"),
     Strategy("Log-K", "log"),
-    Strategy("Macro-R prior", "macro-recall", {**SEMI, "condition_positives": "priors"}),
+)
+GREEDY_STRATEGIES = (
+    Strategy("Macro-P greedy", "macro-precision", GREEDY),
+    Strategy("Macro-F1 greedy", "macro-f1", GREEDY),
+    Strategy("Cov greedy", "coverage", GREEDY),
+)
+PRIOR_RECALL = Strategy("Macro-R prior", "macro-recall", {**SEMI, "condition_positives": "priors"})
+ASCENT_STRATEGIES = (
+    Strategy("Macro-P", "macro-precision", ASCENT),
     Strategy("Macro-R", "macro-recall", SEMI),
-    Strategy("Macro-P greedy", "macro-precision", {**SEMI, "method": "greedy"}),
-    Strategy("Macro-F1 greedy", "macro-f1", {**SEMI, "method": "greedy"}),
-    Strategy("Cov greedy", "coverage", {**SEMI, "method": "greedy"}),
-    Strategy("Macro-P", "macro-precision", SEMI),
-    Strategy("Macro-F1", "macro-f1", SEMI),
-    Strategy("Cov", "coverage", SEMI),
+    Strategy("Macro-F1", "macro-f1", ASCENT),
+    Strategy("Cov", "coverage", ASCENT),
 )
-STRATEGIES = (
-    *PAPER_STRATEGIES,
-    Strategy("Macro-R exact", "macro-recall", {"expectation": "exact"}),
-    Strategy("Macro-F1 exact", "macro-f1", {"expectation": "exact"}),
+PAPER_STRATEGIES = (*INSTANCE_STRATEGIES, PRIOR_RECALL, *GREEDY_STRATEGIES, *ASCENT_STRATEGIES)
+EXACT_STRATEGIES = (
+    Strategy("Macro-P exact", "macro-precision", {**EXACT, "method": "global"}, shifted=True),
+    Strategy("Macro-R exact", "macro-recall", EXACT, shifted=True),
+    Strategy("Macro-F1 exact", "macro-f1", {**EXACT, "method": "global"}, shifted=True),
+    Strategy("Cov exact", "coverage", {**EXACT, "method": "global"}, shifted=True),
 )
+STRATEGIES = (*PAPER_STRATEGIES, *EXACT_STRATEGIES)
+
+
+def find_strategy(strategies: Sequence[Strategy], name: str) -> Strategy:
+    """The strategy of that name."""
+    return next(each for each in strategies if each.name == name)
 
 
 def compare_strategies(
@@ -79,9 +138,13 @@ def compare_strategies(
     dict
         Evaluation by the strategy's name.
     """
+    from tailwise.estimators import shift_to_priors  # brings scikit-learn along, which trade-offs do not need
+
+    given = Candidates.of(probabilities)
+    shifted = shift_to_priors(given, priors)
     evaluations = {}
     for strategy in strategies:
-        selection = strategy.select(probabilities, k, priors)
+        selection = strategy.select(shifted if strategy.shifted else given, k, priors)
         evaluations[strategy.name] = evaluate(truth, selection, priors=priors)
         on_done(strategy)
     return evaluations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,8 @@ from tailwise.selection import Selection, select
 from tailwise.selection.batch import describe_batch
 from tailwise.selection.budget import check_budgets
 from tailwise.selection.expected import expect
-from tailwise.selection.loading import load_if_path
-from tailwise.utilities import LabelPriors, Utility, as_utility
+from tailwise.selection.loading import load_if_path, load_priors_if_path
+from tailwise.utilities import Utility, as_utility
 from tailwise.utilities.base import Batch
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ def trade_off(
     alphas: Sequence[float] | None = None,
     truth: Any = None,
     priors: Any = None,
+    on_done: Callable[[CurvePoint], object] = lambda point: None,
     **options: Any,
 ) -> Curve:
     r"""Maximise :math:`(1 - \alpha) U_1 + \alpha U_2` for alphas from 0 to 1.
@@ -122,6 +123,8 @@ def trade_off(
         True labels; the curve then shows realised values, else expected ones.
     priors : LabelPriors or 0/1 matrix, optional
         For utilities that need them.
+    on_done : callable
+        Called with each point when it is done, for progress.
     **options
         Passed on to :func:`select`.
 
@@ -130,7 +133,7 @@ def trade_off(
     Curve
     """
     candidates = Candidates.of(load_if_path(probabilities))
-    priors = None if priors is None else LabelPriors.from_labels(load_if_path(priors))
+    priors = load_priors_if_path(priors)
     first, second = as_utility(first, priors), as_utility(second, priors)
     budgets = check_budgets(k, *candidates.shape)
     if budgets is None:
@@ -145,6 +148,7 @@ def trade_off(
         else:
             values = _realise((first, second), batch, selection, truth)
         points.append(CurvePoint(alpha, values[0], values[1], selection))
+        on_done(points[-1])
     return Curve(str(first), str(second), tuple(points), "expected" if truth is None else "realised")
 
 

@@ -12,7 +12,7 @@ class Columns(NamedTuple):
 
     indptr: np.ndarray  # int64 (m + 1,)
     instances: np.ndarray  # int32 (nnz,)
-    positions: np.ndarray  # int32 (nnz,)
+    positions: np.ndarray  # uint16 (nnz,), or int32 where rows are longer than that can tell
     values: np.ndarray  # float32 or float64 (nnz,)
 
 
@@ -33,6 +33,8 @@ def transpose(rows, n_labels):
     indptr = np.zeros(n_labels + 1, np.int64)
     np.cumsum(np.bincount(rows.labels, minlength=n_labels), out=indptr[1:])
     size = rows.labels.size
-    columns = Columns(indptr, np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, rows.values.dtype))
+    is_short = np.diff(rows.indptr).max(initial=0) <= np.iinfo(np.uint16).max
+    positions = np.empty(size, np.uint16 if is_short else np.int32)
+    columns = Columns(indptr, np.empty(size, np.int32), positions, np.empty(size, rows.values.dtype))
     _scatter(rows, indptr[:-1].copy(), *columns[1:])
     return columns

@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.ascent import below, count_above
-from tailwise.kernels.best_set import VALUE, load_candidates, search_near_members, value_of_members
+from tailwise.kernels.best_set import search_near_members
 from tailwise.kernels.compiling import kernel, part, step
 from tailwise.kernels.objective import call_add_instance, call_gain_of, call_own_gain_of, call_refresh_line
 from tailwise.kernels.ranking import holds
+from tailwise.kernels.sets import VALUE, load_candidates
 
 # Candidates that are compared with the bar at a time.
 CHUNK = 32
@@ -114,8 +115,7 @@ def load_column(worth, columns, chosen, budgets, prices, j, bench):
 def propose_label(worth, columns, chosen, budgets, prices, j, bench, is_wanted):
     """Whether label j has a better set at the present prices; if so, it is marked in is_wanted."""
     size = load_column(worth, columns, chosen, budgets, prices, j, bench)
-    present = value_of_members(worth, j, bench, size)
-    search_near_members(worth, j, bench, size)
+    present = search_near_members(worth, j, bench, size)
     if not bench.found[VALUE] > present + LEAST_GAIN * abs(present):
         return False
     for x in range(size):
@@ -197,7 +197,7 @@ def move_label(rows, objective, columns, chosen, budgets, prices, j, is_wanted, 
         return False
     refresh_lines(rows, objective, chosen, undo, count)
     for u in range(count):
-        price_row(rows, objective, chosen, budgets, undo.instances[u], prices)
+        price_row(rows, objective, chosen, budgets, np.int64(undo.instances[u]), prices)
     return True
 
 

@@ -133,7 +133,7 @@ def has_law(objective, j):
 def psi_with(objective, j, e, count):
     """What the formulas give for label j, with one instance more (count 1), less (-1), or as it is (0)."""
     if has_law(objective, j):
-        psi = psi_by_law(objective, j, e, count)
+        psi = psi_by_law(objective, np.int64(j), e, count)  # one type, one compilation
     else:
         psi = psi_at(objective, j, max(0.0, objective.totals[j, T] + count * e), objective.totals[j, Q] + count)
     return psi
@@ -209,7 +209,7 @@ def refresh_line(objective, j):
     offset = np.inf if has_law(objective, j) else offset - totals[j, PSI]
     slope += objective.coverage * totals[j, FAILURE]
     if objective.quadrature.largest.size > 0:
-        exact_slope, exact_offset = exact_line(objective.quadrature, j, totals[j, T])
+        exact_slope, exact_offset = exact_line(objective.quadrature, np.int64(j), totals[j, T])
         slope += exact_slope
         offset += exact_offset
     objective.slopes[j] = slope
@@ -217,26 +217,10 @@ def refresh_line(objective, j):
 
 
 # The same as calls, for kernels in which they stand in many places but not in the innermost loop: these compile faster.
-
-
-@step
-def call_gain_of(objective, j, e):
-    return gain_of(objective, j, e)
-
-
-@step
-def call_own_gain_of(objective, j, e):
-    return own_gain_of(objective, j, e)
-
-
-@step
-def call_add_instance(objective, j, e, count):
-    add_instance(objective, j, e, count)
-
-
-@step
-def call_refresh_line(objective, j):
-    refresh_line(objective, j)
+call_gain_of = step(gain_of.py_func)
+call_own_gain_of = step(own_gain_of.py_func)
+call_add_instance = step(add_instance.py_func)
+call_refresh_line = step(refresh_line.py_func)
 
 
 @step

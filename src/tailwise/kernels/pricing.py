@@ -2,8 +2,13 @@
 
 import numpy as np
 
-from tailwise.kernels.best_set import BOUND, SIZE, load_candidates, search_best_set
+from tailwise.kernels.best_set import search_best_set
 from tailwise.kernels.compiling import kernel, step
+from tailwise.kernels.ranking import insert
+from tailwise.kernels.sets import BOUND, SIZE, load_candidates
+
+# Shares are counted in parts of this, in 16 bits.
+WHOLE = 65_535
 
 
 @step
@@ -17,7 +22,8 @@ def bound_labels(worth, columns, prices, sizes, bounds, shares, rate, counts, be
         for x in range(size):
             counts[bench.instances[x]] += bench.is_best[x]
             place = bench.places[x]
-            shares[place] += np.float32(rate) * (np.float32(bench.is_best[x]) - shares[place])
+            share = np.float64(shares[place])
+            shares[place] = np.uint16(share + rate * (WHOLE * bench.is_best[x] - share))
 
 
 @kernel
@@ -26,16 +32,22 @@ def bound_part(worth, columns, prices, sizes, bounds, shares, rate, counts, benc
 
     Shapes: prices, counts (n,); sizes, bounds (m,); shares (nnz,), by columns. Reads: sizes, guesses of the best sets'.
     Writes: sizes; bounds, upper ones of what the best sets are worth less their prices; counts, to which 1 is added for
-    every set that an instance is in; shares, running means of whether a candidate is in the best set of its label.
+    every set that an instance is in; shares, running means of whether a candidate is in the best set of its label, in
+    parts of WHOLE.
     """
     bound_labels(worth, columns, prices, sizes, bounds, shares, rate, counts, bench, first, last)
 
 
 @kernel
-def scatter_to_rows(columns, rows, values, out):
-    """Numbers of the candidates by columns, put in the order of the rows.
+def keep_most_shared(columns, shares, tie_break, room, gains, chosen):
+    """For each instance the candidates of the largest shares; `tie_break` of the probability is added to each.
 
-    Shapes: values, out (nnz,). Writes: out.
+    Shapes: shares (nnz,), by columns; room (n,); gains, chosen (n, k). Writes: gains; chosen, positions within the
+    rows. Assumes: gains are minus infinity, chosen is -1, room is at most k.
     """
-    for x in range(values.size):
-        out[rows.indptr[columns.instances[x]] + columns.positions[x]] = values[x]
+    for x in range(shares.size):
+        i = columns.instances[x]
+        if room[i] > 0:
+            gain = np.float64(shares[x]) / WHOLE + tie_break * columns.values[x]
+            if gain > gains[i, room[i] - 1]:
+                insert(gains[i], chosen, i, room[i], room[i], gain, columns.positions[x])

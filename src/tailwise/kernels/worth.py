@@ -111,7 +111,7 @@ def curve_at(worth, j, b, q, t):
     return value
 
 
-@part
+@step
 def line_of(worth, j, q, first, last, low, high):
     """Constant, slope and offset of h for sets of q instances, out of a range of sizes with low <= t <= high.
 

@@ -26,8 +26,11 @@ _PRECISIONS = ("precision", "ps-precision")
 _WITHOUT_CHANCE = ("catalogue-coverage",)  # a matter of the selection alone
 
 
-def check_comparable(labels: str, zero_division: float) -> None:
+def check_comparable(labels: str, zero_division: float, filter: Any) -> None:
     """Refuse averages that expected utilities do not know."""
+    if filter is not None:
+        msg = "probabilities and filter exclude each other: what was expected counts all pairs. Leave one of them out."
+        raise InputError(msg)
     if labels != "all" or zero_division != 0:
         msg = (
             "probabilities need labels='all' and zero_division=0: expected utilities average over all labels, with "

@@ -3,25 +3,67 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from tailwise.canonical import canonical_csr
-from tailwise.chosen import Chosen
+from tailwise.chosen import EMPTY, Chosen
 from tailwise.errors import InputError
 from tailwise.utilities.priors import LabelPriors
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
+    from numpy.typing import NDArray
 
-__all__ = ["read_priors", "read_selection", "read_truth"]
+    from tailwise.datasets import Contents, LabelNames
+
+__all__ = ["left_out", "read_filter", "read_priors", "read_selection", "read_truth"]
 
 
-def read_truth(truth: Any) -> sp.csr_array:
+class Truth(NamedTuple):
+    """The true labels, and the file they came from where they did."""
+
+    matrix: sp.csr_array
+    contents: Contents | None = None
+    path: Any = None
+    names: LabelNames | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.matrix.shape
+
+    def load_like(self, path: Any) -> Contents:
+        """A file of the same labels, in the same order."""
+        from tailwise.datasets import load_contents, load_like
+
+        if self.contents is not None:
+            return load_like(path, self.contents, self.path, self.names)
+        return load_contents(path, n_labels=self.shape[1])
+
+    def widened(self, n_labels: int) -> Truth:
+        """With as many labels, where the file lists fewer and does not say how many there are."""
+        if self.contents is None or not self.contents.is_open or n_labels <= self.shape[1]:
+            return self
+        contents = self.contents.widened(n_labels, self.path)
+        matrix = self.matrix.copy()
+        matrix.resize(contents.matrix.shape)
+        return self._replace(matrix=matrix, contents=contents)
+
+
+def read_truth(truth: Any, label_names: Any = None) -> Truth:
     """The true labels as a canonical CSR without stored zeros."""
-    if isinstance(truth, (str, PathLike)):
-        from tailwise.datasets import load_labels
+    if not isinstance(truth, (str, PathLike)):
+        return Truth(_check_truth(truth))
+    from tailwise.datasets import LabelNames, load_all_labels
+    from tailwise.datasets.files import as_labels
 
-        truth = load_labels(truth)
+    names = LabelNames.of(label_names)
+    contents = load_all_labels(truth, label_names=names)
+    return Truth(_check_truth(as_labels(contents.matrix, truth)), contents, truth, names)
+
+
+def _check_truth(truth: Any) -> sp.csr_array:
     csr = canonical_csr(truth, "truth")
     wrong = (csr.data != 0) & (csr.data != 1)
     if wrong.any():
@@ -37,29 +79,67 @@ def read_truth(truth: Any) -> sp.csr_array:
     return csr
 
 
-def read_selection(selection: Any, shape: tuple[int, int]) -> Chosen:
-    """The chosen labels, for as many instances and labels as the true ones."""
+def read_selection(selection: Any, truth: Truth) -> tuple[Truth, Chosen]:
+    """The chosen labels, for as many instances and labels as the true ones; both, for either may say how many."""
     if isinstance(selection, (str, PathLike)):
-        from tailwise.datasets import load_selection
-
-        selection = load_selection(selection)
-    chosen = Chosen.of(selection, shape[1])
-    if chosen.n_instances != shape[0]:
-        msg = f"selection must have the {shape[0]} instances of truth. Got {chosen.n_instances}."
+        selection = truth.load_like(selection).chosen(selection)
+    if isinstance(selection, Chosen):
+        truth = truth.widened(selection.n_labels)
+    chosen = Chosen.of(selection, truth.shape[1])
+    if chosen.n_instances != truth.shape[0]:
+        msg = f"selection must have the {truth.shape[0]} instances of truth. Got {chosen.n_instances}."
         raise InputError(msg)
-    return chosen
+    return truth, chosen
 
 
-def read_priors(priors: Any, n_labels: int) -> LabelPriors | None:
+def read_priors(priors: Any, truth: Truth) -> LabelPriors | None:
     """The training frequencies of as many labels as the true ones, where given."""
     if priors is None:
         return None
     if isinstance(priors, (str, PathLike)):
-        from tailwise.datasets import load_labels
+        from tailwise.datasets.files import as_labels
+        from tailwise.datasets.prior_files import is_priors_file, load_priors
 
-        priors = load_labels(priors)
+        is_counted = is_priors_file(priors)
+        priors = load_priors(priors) if is_counted else as_labels(truth.load_like(priors).matrix, priors)
+    n_labels = truth.shape[1]
     label_priors = LabelPriors.from_labels(priors)
     if label_priors.n_labels != n_labels:
         msg = f"priors must be of the {n_labels} labels of truth. Got {label_priors.n_labels} labels."
         raise InputError(msg)
     return label_priors
+
+
+def read_filter(filter: Any, shape: tuple[int, int]) -> NDArray | None:
+    """The pairs (instance, label) to leave out, as ascending numbers instance * m + label."""
+    if filter is None:
+        return None
+    if isinstance(filter, (str, PathLike)):
+        from tailwise.datasets import load_filter
+
+        filter = load_filter(filter)
+    pairs = np.asarray(filter)
+    if pairs.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        msg = f"filter must be pairs (instance, label), an integer array of shape (pairs, 2). Got shape {pairs.shape}."
+        raise InputError(msg)
+    for name, column, size in (("instance", pairs[:, 0], shape[0]), ("label", pairs[:, 1], shape[1])):
+        if column.min() < 0 or column.max() >= size:
+            came = column.min() if column.min() < 0 else column.max()
+            msg = f"filter must hold {name} numbers from 0 to {size - 1}. Got {came}. Is it of another data set?"
+            raise InputError(msg)
+    return np.unique(pairs[:, 0].astype(np.int64) * shape[1] + pairs[:, 1].astype(np.int64))
+
+
+def left_out(truth: sp.csr_array, chosen: Chosen, keys: NDArray) -> tuple[sp.csr_array, Chosen]:
+    """Both without the pairs of a filter; the labels chosen after one that goes move up."""
+    n, m = truth.shape
+    rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(truth.indptr))
+    kept = truth.copy()
+    kept.data = np.where(np.isin(rows * m + truth.indices, keys), 0, truth.data)
+    kept.eliminate_zeros()
+    labels = chosen.labels
+    is_out = np.isin(np.arange(n, dtype=np.int64)[:, None] * m + labels, keys) & (labels != EMPTY)
+    fewer = Chosen.of(np.where(is_out, EMPTY, labels), m)
+    return kept, Chosen(fewer.labels, m, is_ranked=chosen.is_ranked)

@@ -17,7 +17,7 @@ from tailwise.metrics.expected import check_comparable, expect_metrics
 from tailwise.metrics.formulas import INSTANCE_METRICS, average, ratio_for
 from tailwise.metrics.frequency import DEFAULT_EDGES, check_edges
 from tailwise.metrics.names import find_label_formula, resolve_names
-from tailwise.metrics.reading import read_priors, read_selection, read_truth
+from tailwise.metrics.reading import left_out, read_filter, read_priors, read_selection, read_truth
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,6 +39,8 @@ def evaluate(
     propensity: tuple[float, float] = (0.55, 1.5),
     bins: Any = None,
     probabilities: Any = None,
+    filter: Any = None,
+    label_names: Any = None,
 ) -> Evaluation:
     r"""Compare a selection with true labels.
 
@@ -88,6 +90,11 @@ def evaluate(
         was expected by them, beside what came true, for precisions and all averages over labels but
         ``catalogue-coverage``. The further apart the two, the less the probabilities are to be trusted: see
         :class:`Calibrator`. Needs ``labels="all"`` and ``zero_division=0``.
+    filter : array_like of shape (pairs, 2) or path, optional
+        Pairs (instance, label) to leave out, from the true labels and from the chosen ones, where those that follow
+        move up: a document is no recommendation for itself.
+    label_names : LabelNames, sequence of str or path, optional
+        The names of all labels, in the order of their numbers, where some of the files name labels.
 
     Returns
     -------
@@ -116,10 +123,13 @@ def evaluate(
     """
     _check_options(labels, zero_division, propensity)
     if probabilities is not None:
-        check_comparable(labels, zero_division)
-    true = read_truth(truth)
-    chosen = read_selection(selection, true.shape)
-    label_priors = read_priors(priors, true.shape[1])
+        check_comparable(labels, zero_division, filter)
+    source, chosen = read_selection(selection, read_truth(truth, label_names))
+    true = source.matrix
+    label_priors = read_priors(priors, source)
+    excluded = read_filter(filter, true.shape)
+    if excluded is not None:
+        true, chosen = left_out(true, chosen, excluded)
     names = resolve_names(metrics, has_priors=label_priors is not None, is_ranked=chosen.is_ranked)
     edges = _choose_edges(bins, label_priors)
     weights = np.ones(true.shape[1]) if label_priors is None else label_priors.inverse_propensities(*propensity)

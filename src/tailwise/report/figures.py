@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tailwise.datasets.writing import written_beside
 from tailwise.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from tailwise.estimators.reliability import Reliability
     from tailwise.experiments import Curve
+    from tailwise.experiments.results import MeanCurve
 
-__all__ = ["save_reliability", "save_trade_off"]
+__all__ = ["save_mean_curve", "save_reliability", "save_trade_off"]
 
 _MARKERS = "osD^vP"
+_COLOURS = [f"C{number}" for number in (1, 3, 4, 5, 6, 7, 8, 9, 0)]  # C2, the green, is for curves
 
 
 def save_trade_off(
@@ -36,11 +40,34 @@ def save_trade_off(
     figure = _new_figure(8.5, 5)
     axes = figure.add_subplot()
     curve.plot(axes)
-    for turn, (name, (first, second)) in enumerate(others.items()):
-        axes.plot(first, second, _MARKERS[turn % len(_MARKERS)], color=f"C{turn + 1}", label=name)
+    _add_others(axes, others)
     _dress(axes, title)
-    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    figure.savefig(path, dpi=144)
+    _save(figure, path)
+
+
+def save_mean_curve(paths: Sequence[str | os.PathLike], curve: MeanCurve) -> None:
+    """Draw an averaged trade-off curve with the deviations over its seeds, and other strategies as points.
+
+    Parameters
+    ----------
+    paths : sequence of paths
+        Where to write; the suffixes decide the formats (.png, .svg).
+    curve : MeanCurve
+        The curve.
+    """
+    figure = _new_figure(8.5, 5)
+    axes = figure.add_subplot()
+    columns = ("first", "second", "first_deviation", "second_deviation")
+    first, second, across, along = ([100 * (getattr(point, name) or 0.0) for point in curve.points] for name in columns)
+    axes.errorbar(
+        first, second, xerr=across, yerr=along, marker="o", markersize=4, color="C2", capsize=2, label="mixed"
+    )
+    _add_others(axes, {name: (100 * one, 100 * two) for name, (one, two) in curve.others.items()})
+    axes.set_xlabel(f"{curve.first} @{curve.k}, percent")
+    axes.set_ylabel(f"{curve.second} @{curve.k}, percent")
+    _dress(axes, curve.title)
+    for path in paths:
+        _save(figure, path)
 
 
 def save_reliability(path: str | os.PathLike, models: Mapping[str, Reliability], *, title: str) -> None:
@@ -62,7 +89,7 @@ def save_reliability(path: str | os.PathLike, models: Mapping[str, Reliability],
         found.plot(axes, label=name)
     _dress(axes, title)
     axes.set_aspect("equal")
-    figure.savefig(path, dpi=144)
+    _save(figure, path)
 
 
 def _new_figure(width: float, height: float) -> Any:
@@ -72,6 +99,18 @@ def _new_figure(width: float, height: float) -> Any:
         msg = "A picture needs matplotlib, which is not installed. Run: pip install 'tailwise[plot]'"
         raise MissingExtraError(msg) from error
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def _save(figure: Any, path: str | os.PathLike) -> None:
+    with written_beside(path) as file:
+        figure.savefig(file, dpi=144, format=Path(path).suffix.removeprefix("."))
+
+
+def _add_others(axes: Any, others: Mapping[str, tuple[float, float]]) -> None:
+    for turn, (name, (first, second)) in enumerate(others.items()):
+        color = _COLOURS[turn % len(_COLOURS)]
+        axes.plot(first, second, _MARKERS[turn % len(_MARKERS)], color=color, label=name)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def _dress(axes: Any, title: str) -> None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from tqdm import tqdm
 
+from tailwise.selection.climbing import climb
 from tailwise.selection.greedy import select_greedy
 from tailwise.selection.passes import run_pass
 from tailwise.selection.problem import Outcome, Problem
@@ -15,6 +15,7 @@ from tailwise.selection.starting import starting_positions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from tqdm import tqdm
 
 __all__ = ["batch_size", "select_by_ascent", "visiting_order"]
 
@@ -29,21 +30,16 @@ def select_by_ascent(problem: Problem) -> Outcome:
     positions = starting_positions(problem)
     problem.expectation.count(positions)
     history = [problem.expectation.expected()]
-    bar = tqdm(unit=" passes", disable=not problem.settings.progress, desc=str(problem.utility))
-    converged = interrupted = False
-    try:
+
+    def run_passes(bar: tqdm) -> bool:
         if problem.rehearsal is not None:
             _rehearse(problem, positions, history, bar)
-        converged = _climb(problem, positions, history, bar)
-    except KeyboardInterrupt:
-        interrupted = True
-    finally:
-        bar.close()
-    problem.expectation.count(positions)
-    return Outcome(positions, tuple(history), len(history) - 1, converged, interrupted)
+        return _run_passes(problem, positions, history, bar)
+
+    return climb(problem, positions, history, str(problem.utility), run_passes)
 
 
-def _climb(problem: Problem, positions: NDArray, history: list[float], bar: tqdm) -> bool:
+def _run_passes(problem: Problem, positions: NDArray, history: list[float], bar: tqdm) -> bool:
     """Pass after pass, until one gains less than the tolerance; returns whether that came to be."""
     order, batch = visiting_order(problem), batch_size(problem)
     converged = False
@@ -65,7 +61,7 @@ def _rehearse(problem: Problem, positions: NDArray, history: list[float], bar: t
     start = select_greedy(cheaper)
     found = start.positions
     try:
-        _climb(cheaper, found, [*start.history], bar)
+        _run_passes(cheaper, found, [*start.history], bar)
     finally:  # also after Ctrl-C: what was found by then may be better than the start
         problem.expectation.count(found)
         if problem.expectation.expected() > history[0]:

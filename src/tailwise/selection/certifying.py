@@ -8,11 +8,11 @@ from tailwise.candidates import Candidates
 from tailwise.chosen import EMPTY, Chosen
 from tailwise.errors import InputError
 from tailwise.selection.budget import check_budgets
-from tailwise.selection.loading import load_if_path, load_selection_if_path
+from tailwise.selection.loading import load_if_path, load_priors_if_path, load_selection_if_path
 from tailwise.selection.problem import Certification, Settings
 from tailwise.selection.running import Task, run
 from tailwise.selection.starting import with_labels
-from tailwise.utilities import LabelPriors, as_utility
+from tailwise.utilities import as_utility
 
 if TYPE_CHECKING:
     from tailwise.certificates import Certificate
@@ -53,9 +53,9 @@ def certify(
         The selection to judge, of any tool. Its labels that are no candidates count as candidates of probability 0.
         Default: tailwise's own.
     rounds : int
-        Change the prices at most so often. A round costs about as much as twenty row passes.
+        Change the prices at most so often. One round gives a valid bound, more give a closer one.
     target_gap : float
-        Stop when the bound is within this share of the value of tailwise's own selection.
+        Stop when the bound is within this share of the value of tailwise's own selection, which is improved on the way.
     progress : bool
         Show progress bars on standard error.
 
@@ -86,7 +86,7 @@ def certify(
     """
     candidates = Candidates.of(load_if_path(probabilities))
     given = None if selection is None else _check_given(selection, candidates, k)
-    priors = None if priors is None else LabelPriors.from_labels(load_if_path(priors))
+    priors = load_priors_if_path(priors)
     task = Task(
         candidates if given is None else with_labels(candidates, given),
         as_utility(utility, priors),

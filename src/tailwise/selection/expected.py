@@ -13,8 +13,8 @@ from tailwise.expectations.poisson_binomial import expect_by_probabilities
 from tailwise.parameters import check_choice
 from tailwise.selection.batch import describe_batch
 from tailwise.selection.budget import check_budgets
-from tailwise.selection.loading import load_if_path, load_selection_if_path
-from tailwise.utilities import LabelPriors, as_utility
+from tailwise.selection.loading import load_if_path, load_priors_if_path, load_selection_if_path
+from tailwise.utilities import as_utility
 from tailwise.utilities.base import Batch, Mixture
 from tailwise.utilities.macro import FormulaUtility
 
@@ -71,7 +71,7 @@ def expected_utility(
     if chosen.n_instances != candidates.n_instances:
         msg = f"selection must have one row per instance, {candidates.n_instances}. Got {chosen.n_instances}."
         raise InputError(msg)
-    priors = None if priors is None else LabelPriors.from_labels(load_if_path(priors))
+    priors = load_priors_if_path(priors)
     budgets = (chosen.labels != EMPTY).sum(axis=1) if k is None else check_budgets(k, *candidates.shape)
     batch = describe_batch(candidates, budgets, priors, condition_positives)
     return expect(as_utility(utility, priors), candidates, chosen, batch, expectation)

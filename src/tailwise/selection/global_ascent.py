@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tqdm import tqdm
-
 from tailwise.selection.ascent import batch_size, select_by_ascent, visiting_order
+from tailwise.selection.climbing import climb
 from tailwise.selection.label_moves import LabelMoves
 from tailwise.selection.passes import run_pass
 from tailwise.selection.problem import Outcome, Problem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from tqdm import tqdm
 
 __all__ = ["climb_globally", "select_globally"]
 
 # A pass over the labels with few candidates is worth repeating if it gained this share of the utility.
 MUCH_SHARE = 1e-4
 # A pass over all labels that gains a smaller share is the last one.
-LEAST_SHARE = 1e-5
+LEAST_SHARE = 3e-5
 
 
 def select_globally(problem: Problem) -> Outcome:
@@ -35,19 +35,11 @@ def select_globally(problem: Problem) -> Outcome:
 
 def climb_globally(problem: Problem, positions: NDArray, history: list[float]) -> Outcome:
     """Label passes and row passes in turn, from a selection that the expectation has counted."""
-    bar = tqdm(unit=" passes", disable=not problem.settings.progress, desc=f"{problem.utility}, by labels")
-    converged = interrupted = False
-    try:
-        converged = _climb(problem, positions, history, bar)
-    except KeyboardInterrupt:
-        interrupted = True
-    finally:
-        bar.close()
-    problem.expectation.count(positions)
-    return Outcome(positions, tuple(history), len(history) - 1, converged, interrupted)
+    name = f"{problem.utility}, by labels"
+    return climb(problem, positions, history, name, lambda bar: _run_passes(problem, positions, history, bar))
 
 
-def _climb(problem: Problem, positions: NDArray, history: list[float], bar: tqdm) -> bool:
+def _run_passes(problem: Problem, positions: NDArray, history: list[float], bar: tqdm) -> bool:
     """Passes over the labels with few candidates while they gain much, then one over all; a row pass after each.
 
     Returns whether a pass over all labels gained less than the tolerance.
@@ -58,7 +50,7 @@ def _climb(problem: Problem, positions: NDArray, history: list[float], bar: tqdm
         n_moved = moves.run_pass(positions, moves.every if looks_at_all else moves.small)
         n_moved += run_pass(problem, positions, order, batch)
         problem.expectation.count(positions)
-        history.append(max(history[-1], problem.expectation.expected()))
+        history.append(problem.expectation.expected())
         bar.set_postfix(expected=f"{history[-1]:.6f}", moved=n_moved, refresh=False)
         bar.update()
         gain, scale = history[-1] - history[-2], abs(history[-1])

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailwise.expectations.worth import make_worth
-from tailwise.kernels.best_set import make_workbench
-from tailwise.kernels.columns import transpose
 from tailwise.kernels.label_moves import make_row_prices, make_undo, price_rows, propose_labels, settle_labels
+from tailwise.kernels.sets import make_workbench
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,9 +39,8 @@ class LabelMoves:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self.columns = transpose(problem.candidates.rows, problem.candidates.n_labels)
-        self.worth = make_worth(problem.expectation, self.columns)
-        sizes = np.diff(self.columns.indptr)
+        self._columns, self._worth = problem.expectation.columns, problem.expectation.worth
+        sizes = np.diff(self._columns.indptr)
         largest = int(sizes.max(initial=0))
         self._benches = [make_workbench(largest) for _ in range(problem.threads.workers)]
         self._undo = make_undo(largest)
@@ -66,7 +63,7 @@ class LabelMoves:
         for batch in np.array_split(labels, min(BATCHES, max(1, labels.size))):
             moves = self._propose(positions, room, batch)
             n_moved += settle_labels(
-                rows, objective, self.columns, positions, room, self._prices, batch, self._is_wanted, moves, self._undo
+                rows, objective, self._columns, positions, room, self._prices, batch, self._is_wanted, moves, self._undo
             )
             problem.expectation.raise_failure()
         return n_moved
@@ -74,7 +71,7 @@ class LabelMoves:
     def _propose(self, positions: NDArray, room: NDArray, labels: NDArray) -> NDArray:
         """Which labels of a batch want to move; their sets are left in self._is_wanted."""
         moves = np.zeros(labels.size, dtype=np.bool_)
-        worth, columns, prices, is_wanted = self.worth, self.columns, self._prices, self._is_wanted
+        worth, columns, prices, is_wanted = self._worth, self._columns, self._prices, self._is_wanted
 
         def propose(part: int, first: int, last: int) -> None:
             bench = self._benches[part]
@@ -86,6 +83,6 @@ class LabelMoves:
     def _edges(self, labels: NDArray) -> list[int]:
         """Parts of a batch with about as many candidates each."""
         workers = self._problem.threads.workers
-        counts = np.cumsum(np.diff(self.columns.indptr)[labels])
+        counts = np.cumsum(np.diff(self._columns.indptr)[labels])
         shares = counts[-1] * np.arange(1, workers) / workers if labels.size else np.zeros(workers - 1)
         return [0, *np.searchsorted(counts, shares).tolist(), labels.size]

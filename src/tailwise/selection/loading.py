@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tailwise.datasets import load, load_selection
+from tailwise.datasets import load, load_priors, load_selection
+from tailwise.datasets.prior_files import is_priors_file
+from tailwise.utilities.priors import LabelPriors
 
-__all__ = ["load_if_path", "load_selection_if_path"]
+__all__ = ["load_if_path", "load_priors_if_path", "load_selection_if_path"]
 
 
 def load_if_path(source: Any) -> Any:
@@ -18,3 +20,12 @@ def load_if_path(source: Any) -> Any:
 def load_selection_if_path(source: Any) -> Any:
     """The selection in a file where a path is given; anything else as it is."""
     return load_selection(source) if isinstance(source, (str, os.PathLike)) else source
+
+
+def load_priors_if_path(source: Any) -> LabelPriors | None:
+    """Training frequencies from a file of them or of training labels, from a matrix of these, or as they are."""
+    if source is None:
+        return None
+    if isinstance(source, (str, os.PathLike)) and is_priors_file(source):
+        return load_priors(source)
+    return LabelPriors.from_labels(load_if_path(source))

@@ -6,8 +6,6 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tailwise.certificates.supported import is_supported
 from tailwise.chosen import Chosen
 from tailwise.engines import Threads
@@ -24,8 +22,8 @@ from tailwise.selection.global_ascent import select_globally
 from tailwise.selection.greedy import select_greedy
 from tailwise.selection.instance_wise import select_instance_wise
 from tailwise.selection.passes import MIN_SHARED_ENTRIES
-from tailwise.selection.problem import Certification, Problem, Settings
-from tailwise.selection.proving import prove_outcome, repair
+from tailwise.selection.problem import Certification, Outcome, Problem, Settings
+from tailwise.selection.proving import Proof, prove
 from tailwise.selection.result import Selection
 from tailwise.selection.without_budget import select_without_budget
 
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tailwise.candidates import Candidates
+    from tailwise.certificates import Certificate
     from tailwise.utilities import LabelPriors, Utility
     from tailwise.utilities.base import Batch
 
@@ -47,7 +46,7 @@ _METHODS = {
 METHODS = ("auto", *_METHODS)
 EXPECTATIONS = ("auto", "semi", "exact")
 FILLS = ("least-loss", "none")
-# Up to so many candidates "auto" takes the time for label passes: some seconds per million.
+# Up to so many candidates "auto" takes the time for label passes: about as long as 3 to 10 times the row passes.
 MOST_GLOBAL_ENTRIES = 50_000_000
 # Up to so many "global" also looks for a better selection where the prices of a proof point: a fraction of a second.
 MOST_PRICED_ENTRIES = 20_000
@@ -88,28 +87,9 @@ def run(task: Task) -> Selection:
         problem = Problem(
             candidates, utility, expectation, slots, task.settings, threads, budgets is not None, rehearsal
         )
-        outcome = select_without_budget(expectation, threads) if budgets is None else _METHODS[method](problem)
-        proof, fills, given = None, task.fill == "least-loss", None
-        if _is_quick(task, method) and not outcome.interrupted:
-            outcome = repair(problem, outcome, prove_outcome(problem, outcome, QUICK, fills=fills))
-        if task.certification is not None and not outcome.interrupted:
-            given = task.certification.given
-            proof = prove_outcome(problem, outcome, task.certification, fills=fills)
-            outcome = repair(problem, outcome, proof) if given is None else outcome
+        outcome, proof = _select(task, problem, method)
         unfilled = expectation.expected()
-        budgets = (outcome.positions >= 0).sum(axis=1) if budgets is None else budgets
-        labels = finish(expectation, outcome.positions, budgets, task.settings.init, fills=fills)
-        value = _value_of(labels, expectation, batch, utility)
-        if fills and outcome.by_rows is not None:
-            labels, value = _better_filled(problem, outcome.by_rows, labels, value, batch)
-    certificate = None
-    if proof is not None:
-        n_filled = int(np.maximum(0, budgets - candidates.sizes).sum()) if fills else 0
-        # What is linear is filled in the best way there is; of the rest a slot gains at most so much.
-        is_full = given is None or bool(((given.labels >= 0).sum(axis=1) == budgets).all())
-        filled = value - unfilled if expectation.is_linear and is_full else n_filled * proof.largest_fill
-        judged = value if given is None else expect(utility, candidates, given, batch, name)
-        certificate = proof.certificate(problem, judged, filled)
+        labels, value = _fill(task, problem, outcome, batch)
     return Selection(
         labels,
         candidates.n_labels,
@@ -122,24 +102,57 @@ def run(task: Task) -> Selection:
         outcome.interrupted,
         method,
         name,
-        certificate,
+        None if proof is None else _certificate(task, problem, proof, batch, value, unfilled),
     )
+
+
+def _select(task: Task, problem: Problem, method: str) -> tuple[Outcome, Proof | None]:
+    """The candidates that are selected, and the proof where one is asked for."""
+    fills, aim = task.fill == "least-loss", task.certification
+    if not problem.has_budget:
+        outcome = select_without_budget(problem.expectation, problem.threads)
+    else:
+        outcome = _METHODS[method](problem)
+    if _is_quick(task, method) and not outcome.interrupted:
+        outcome, _ = prove(problem, outcome, QUICK, fills=fills)
+    if aim is None or outcome.interrupted:
+        return outcome, None
+    return prove(problem, outcome, aim, fills=fills)
+
+
+def _fill(task: Task, problem: Problem, outcome: Outcome, batch: Batch) -> tuple[NDArray, float]:
+    """The labels of all slots, and what they are worth."""
+    expectation, positions = problem.expectation, outcome.positions
+    fills = task.fill == "least-loss" and problem.has_budget
+    budgets = problem.budgets if problem.has_budget else (positions >= 0).sum(axis=1)
+    labels = finish(expectation, positions, budgets, task.settings.init, fills=fills)
+    value = _value_of(labels, expectation, batch, task.utility)
+    if not fills or outcome.by_rows is None:
+        return labels, value
+    # Filled slots are not foreseen by the passes, so that row passes alone may end higher; then theirs is taken.
+    expectation.count(outcome.by_rows)
+    others = finish(expectation, outcome.by_rows, budgets, task.settings.init, fills=True)
+    other_value = _value_of(others, expectation, batch, task.utility)
+    return (others, other_value) if other_value > value else (labels, value)
+
+
+def _certificate(
+    task: Task, problem: Problem, proof: Proof, batch: Batch, value: float, unfilled: float
+) -> Certificate:
+    """The proof, held against the value of the selection found, or of the given one."""
+    assert task.certification is not None
+    given, expectation = task.certification.given, problem.expectation
+    n_filled = int((problem.budgets - problem.room).sum()) if task.fill == "least-loss" else 0
+    # What is linear is filled in the best way there is; of the rest a slot gains at most so much.
+    is_full = given is None or bool(((given.labels >= 0).sum(axis=1) == problem.budgets).all())
+    filled = value - unfilled if expectation.is_linear and is_full else n_filled * proof.largest_fill
+    judged = value if given is None else expect(task.utility, task.candidates, given, batch, expectation.name)
+    return proof.certificate(problem, judged, filled)
 
 
 def _is_quick(task: Task, method: str) -> bool:
     """Whether prices take so little time that they may lead to a better selection without being asked for."""
     return method == "global" and task.candidates.n_entries <= MOST_PRICED_ENTRIES and is_supported(task.utility)
-
-
-def _better_filled(
-    problem: Problem, by_rows: NDArray, labels: NDArray, value: float, batch: Batch
-) -> tuple[NDArray, float]:
-    """Filled slots are not foreseen by the passes, so that row passes alone may end higher; then theirs is taken."""
-    expectation = problem.expectation
-    expectation.count(by_rows)
-    others = finish(expectation, by_rows, problem.budgets, problem.settings.init, fills=True)
-    other_value = _value_of(others, expectation, batch, problem.utility)
-    return (others, other_value) if other_value > value else (labels, value)
 
 
 def _check_method(method: str, expected: SemiEmpirical, budgets: NDArray | None, utility: Utility) -> str:
@@ -160,7 +173,7 @@ def _check_method(method: str, expected: SemiEmpirical, budgets: NDArray | None,
 
 
 def _has_time(expected: SemiEmpirical) -> bool:
-    """Whether label passes, some ten times the row passes, are worth their time without being asked for."""
+    """Whether label passes, 3 to 10 times the time of row passes, are worth it without being asked for."""
     is_slow = expected.needs_one_thread or (isinstance(expected, Exact) and expected.uses_laws)
     return expected.candidates.n_entries <= MOST_GLOBAL_ENTRIES and not is_slow
 

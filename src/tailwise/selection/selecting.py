@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tailwise.candidates import Candidates
-from tailwise.selection.loading import load_if_path
+from tailwise.selection.loading import load_if_path, load_priors_if_path
 from tailwise.selection.problem import Certification, Settings
 from tailwise.selection.running import METHODS, Task, run
 from tailwise.selection.starting import check_start, with_labels
-from tailwise.utilities import LabelPriors, as_utility
+from tailwise.utilities import as_utility
 
 if TYPE_CHECKING:
     from tailwise.selection.result import Selection
@@ -39,8 +39,9 @@ def select(
 ) -> Selection:
     r"""Choose exactly k labels for each instance so that the batch as a whole scores best.
 
-    .. math:: \max_S \sum_j \psi_j(t_j, q_j, p_j) \quad\text{subject to k labels for each instance},\qquad
-        t_j = \sum_{i \in S_j} \eta_{ij},\; q_j = |S_j|,\; p_j = \sum_i \eta_{ij}
+    .. math:: \max_S \sum_j \psi_j(t_j, q_j, p_j) \quad\text{subject to k labels for each instance},
+
+    .. math:: t_j = \sum_{i \in S_j} \eta_{ij},\quad q_j = |S_j|,\quad p_j = \sum_i \eta_{ij}
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def select(
         Labels per instance; one budget per instance; or None for no budget (each label takes what is best for it).
     method : {"auto", "instance", "ascent", "global", "greedy"}
         "ascent" lets one instance move at a time (row passes, the paper's method); "global" goes on from there with
-        label passes, in which a label moves with all its instances, and takes some five times as long. "auto" takes the
+        label passes, in which a label moves with all its instances, and takes 3 to 10 times as long. "auto" takes the
         closed form ("instance") where the utility is linear in the predictions; else "global", or "ascent" for more
         than 50 million candidates and for formulas that run as plain Python or are expected exactly.
     expectation : {"auto", "semi", "exact"}
@@ -63,7 +64,7 @@ def select(
     init : {"top", "random", "greedy"} or selection
         Where the ascent starts.
     tolerance : float
-        The ascent stops when a pass gains less; label passes also when one gains less than 1e-5 of the utility.
+        The ascent stops when a pass gains less; label passes also when one gains less than 3e-5 of the utility.
     max_passes : int
         The ascent stops after so many passes.
     batch : int or "auto"
@@ -92,7 +93,8 @@ def select(
 
     Notes
     -----
-    A pass costs O(nnz) time; memory is that of the candidates plus O(n k + m). The utility never falls from pass to
+    A pass costs O(nnz) time; memory is that of the candidates plus O(n k + m), label passes hold the candidates once
+    more, by label. The utility never falls from pass to
     pass. Ctrl-C during an ascent returns the best selection so far, with ``interrupted`` set. Only candidates are
     considered before empty slots are filled. Paper: sections 4.2-4.4.
 
@@ -107,7 +109,7 @@ def select(
     """
     candidates = Candidates.of(load_if_path(probabilities))
     start = check_start(init, *candidates.shape)
-    priors = None if priors is None else LabelPriors.from_labels(load_if_path(priors))
+    priors = load_priors_if_path(priors)
     if certify and not isinstance(start, str):
         candidates = with_labels(candidates, start)
     return run(

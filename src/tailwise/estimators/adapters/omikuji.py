@@ -16,7 +16,7 @@ def from_omikuji(predictions: Any, n_labels: int) -> sp.csr_array:
     """What ``Model.predict`` of Omikuji gives, called for one instance after the other, as a CSR of probabilities.
 
     The scores of Omikuji 0.5 lie in [0, 1] for either loss. Those of the logistic loss are meant as probabilities;
-    those of the hinge loss, its default, only rank: fit a :class:`Calibrator` to them first.
+    those of the hinge loss, its default, only rank: fit a :class:`tailwise.Calibrator` to them first.
 
     Parameters
     ----------

@@ -27,8 +27,8 @@ def from_pecos(predictions: Any, *, kind: str = "probabilities") -> sp.csr_array
 
     PECOS multiplies, along the path to a label, what its ``post_processor`` makes of the margins z (PECOS 1.2):
     ``sigmoid`` gives 1 / (1 + exp(-z)) and is meant as a probability; ``l3-hinge``, the default, and its kin give
-    exp(-max(0, 1 - z)^3), between 0 and 1, which only ranks: fit a :class:`Calibrator` to it first. ``log-sigmoid`` and
-    ``log-l3-hinge`` add the logarithms of these. ``noop`` gives margins, which are neither.
+    exp(-max(0, 1 - z)^3), between 0 and 1, which only ranks: fit a :class:`tailwise.Calibrator` to it first.
+    ``log-sigmoid`` and ``log-l3-hinge`` add the logarithms of these. ``noop`` gives margins, which are neither.
 
     Parameters
     ----------

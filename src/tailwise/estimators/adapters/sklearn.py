@@ -25,8 +25,8 @@ def from_sklearn(model: Any, X: Any, *, top: int | None = None, **options: Any) 
     probabilities of each label (``OneVsRestClassifier``, ``ClassifierChain``, ``MLPClassifier``); a list of m arrays
     (n, classes) with the list ``classes_`` beside it (``MultiOutputClassifier``, forests, trees, nearest neighbours),
     of which the column of class 1 is taken (a label that was never 1 in training has no such column and probability 0,
-    one that was always 1 has probability 1); a sparse matrix (:class:`LabelTree`); a pipeline or a grid search around
-    any of these.
+    one that was always 1 has probability 1); a sparse matrix (:class:`tailwise.LabelTree`); a pipeline or a grid search
+    around any of these.
 
     Parameters
     ----------

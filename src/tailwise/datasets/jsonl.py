@@ -1,0 +1,93 @@
+"""JSON lines: `{"id": ..., "labels": [...], "scores": [...]}`, an instance a line, best label first.
+
+`id` and `scores` may be missing: instances are then numbered, and every score is 1. Labels are numbers or names. Where
+titles are known, an array `titles` says what people call the labels; it is not read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tailwise.datasets.contents import Contents
+from tailwise.datasets.opening import opened
+from tailwise.datasets.row_lists import RowLists
+from tailwise.datasets.text_lines import refuse_line, written_text
+
+__all__ = ["read_jsonl", "read_jsonl_blocks", "write_jsonl"]
+
+ROWS = 10_000
+EXCERPT = 40
+
+
+def read_jsonl(path: Any) -> Contents:
+    """Labels and scores, ranked by their order, with the ids of the instances where they are no row numbers."""
+    lists, ids = RowLists(path), []
+    with opened(path) as file:
+        for line, text in enumerate(file, 1):
+            ids.append(_append(lists, path, line, text))
+    return replace(lists.contents(), instance_names=_names_of(ids, 0))
+
+
+def read_jsonl_blocks(path: Any) -> Iterator[Contents]:
+    """The same in pieces."""
+    lists, ids, first = RowLists(path), [], 0
+    with opened(path) as file:
+        for line, text in enumerate(file, 1):
+            ids.append(_append(lists, path, line, text))
+            if lists.n_rows == ROWS:
+                yield replace(lists.contents(), instance_names=_names_of(ids, first))
+                lists.clear()
+                ids, first = [], line
+    if ids:
+        yield replace(lists.contents(), instance_names=_names_of(ids, first))
+
+
+def write_jsonl(path: Any, contents: Contents) -> None:
+    """Best first: by the ranking, else by score."""
+    matrix, order, names = contents.matrix, contents.best_first(), contents.label_names
+    ids = contents.instance_names
+    with written_text(path) as file:
+        for i in range(matrix.shape[0]):
+            where = order[matrix.indptr[i] : matrix.indptr[i + 1]]
+            labels, scores = matrix.indices[where].tolist(), _plain(contents.values[where])
+            record: dict[str, Any] = {"id": i if ids is None else ids[i], "labels": labels, "scores": scores}
+            if names is not None:
+                record["labels"] = [names.ids[j] for j in labels]
+                if names.titles is not None:
+                    record["titles"] = [names.titles[j] for j in labels]
+            file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+
+
+def _plain(values: Any) -> list[Any]:
+    """Numbers as Python's own, as short as their type allows."""
+    return [float(text) for text in values.astype(np.str_)] if values.dtype == np.float32 else values.tolist()
+
+
+def _append(lists: RowLists, path: Any, line: int, text: bytes) -> Any:
+    """Add the row of a line; gives its id, or None."""
+    try:
+        record = json.loads(text)
+    except ValueError:
+        record = None
+    labels = record.get("labels") if isinstance(record, dict) else None
+    if not isinstance(labels, list):
+        came = text[:EXCERPT].decode(errors="replace").rstrip("\n")
+        refuse_line(path, line, 'an object {"id": ..., "labels": [...], "scores": [...]}', came)
+    scores = record.get("scores", [1.0] * len(labels))
+    is_right = isinstance(scores, list) and len(scores) == len(labels)
+    if not is_right or not all(type(score) in (int, float) and np.isfinite(score) for score in scores):
+        refuse_line(path, line, f"{len(labels)} scores, as many as labels, all finite numbers", str(scores)[:EXCERPT])
+    lists.append(labels, scores, line)
+    return record.get("id")
+
+
+def _names_of(ids: list[Any], first: int) -> tuple[str, ...] | None:
+    """The ids as text; None where they are missing or the numbers of their rows."""
+    if all(each is None or (type(each) is int and each == row) for row, each in enumerate(ids, first)):
+        return None
+    return tuple(str(each) for each in ids)

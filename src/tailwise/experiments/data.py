@@ -1,0 +1,235 @@
+"""The data of an experiment: a folder with a data set, and probabilities from a file or from a label tree."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import scipy.sparse as sp
+
+from tailwise.candidates import Candidates
+from tailwise.datasets import CATALOGUE, Contents, DataFolder, DataSet, load, load_filter, load_like, open_folder, save
+from tailwise.datasets.folders import made_as_wide
+from tailwise.datasets.locks import read_lock
+from tailwise.errors import InputError
+from tailwise.estimators import LabelTree, shift_to_priors
+from tailwise.experiments.recording import describe_files
+from tailwise.metrics import Evaluation, evaluate
+from tailwise.utilities import LabelPriors
+
+__all__ = ["ExperimentData", "open_data"]
+
+TOP = 100
+USUAL_PROPENSITY = (0.55, 1.5)
+
+
+class ExperimentData:
+    """What experiments share; each part is read, trained or predicted when it is first asked for.
+
+    Parameters
+    ----------
+    folder : DataFolder
+        With test labels; training labels and features where an experiment needs them.
+    probabilities : path, optional
+        Probabilities of the test set. Without, a label tree is trained.
+    store : path
+        The folder where the tree and what it predicts are kept for the next time.
+    seed : int
+        Seed of the tree.
+    progress : bool
+        Show progress bars on standard error.
+    """
+
+    def __init__(
+        self,
+        folder: DataFolder,
+        probabilities: str | os.PathLike[str] | None,
+        store: Path,
+        *,
+        seed: int = 0,
+        progress: bool = False,
+    ) -> None:
+        self.folder, self.store, self.seed, self.progress = folder, store, seed, progress
+        self.given = None if probabilities is None else Path(probabilities)
+        if "test" not in folder.labels:
+            msg = f"data must hold labels of a test set. Got {folder.path}, which has none."
+            raise InputError(msg)
+
+    @property
+    def name(self) -> str:
+        """The benchmark's name where the sizes are its sizes, else the folder's."""
+        if self._drawn is not None:
+            return f"{self._drawn} (synthetic)"
+        return self.folder.path.resolve().name if self.benchmark is None else self.benchmark.name
+
+    @cached_property
+    def _drawn(self) -> str | None:
+        """The benchmark that synthetic data were drawn after."""
+        lock = read_lock(self.folder.path)
+        return lock["name"] if lock is not None and lock.get("source") == "synthetic" else None
+
+    @cached_property
+    def benchmark(self) -> DataSet | None:
+        """The entry of the catalogue with the same sizes: such data can be compared with published figures."""
+        if self.priors is None or self._drawn is not None:
+            return None
+        sizes = (self.priors.n_instances, *self.truth.shape)
+        return next((each for each in CATALOGUE if (each.n_train, each.n_test, each.n_labels) == sizes), None)
+
+    @property
+    def test(self) -> Contents:
+        return self._parts["test"]
+
+    @property
+    def train(self) -> Contents:
+        return self._parts["train"]
+
+    @cached_property
+    def _parts(self) -> dict[str, Contents]:
+        parts = {part: self.folder.load(part) for part in self.folder.labels}
+        if "train" in parts:
+            parts["train"], parts["test"] = made_as_wide(parts["train"], parts["test"])
+        return parts
+
+    @property
+    def truth(self) -> sp.csr_array:
+        """0/1 matrix of the test labels."""
+        return self.test.matrix
+
+    @cached_property
+    def priors(self) -> LabelPriors | None:
+        """Training frequencies; None without training labels."""
+        return LabelPriors.from_labels(self.train.matrix) if "train" in self.folder.labels else None
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """The probabilities of the test set: those given, or the tree's 100 most probable labels."""
+        if self.given is None:
+            return self.predict(TOP)
+        like = load_like(self.given, self.test, self.folder.labels["test"], self.test.label_names)
+        candidates = Candidates.of(like.matrix)
+        if candidates.shape != self.truth.shape:
+            msg = (
+                f"probabilities must have the shape {self.truth.shape} of the test labels. Got {candidates.shape} in "
+                f"{self.given}. Give those of the same test set."
+            )
+            raise InputError(msg)
+        return candidates
+
+    @cached_property
+    def shifted(self) -> Candidates:
+        """The probabilities, shifted to the training labels' density; as they are where the candidates are too few."""
+        try:
+            return shift_to_priors(self.candidates, self.priors)
+        except InputError:
+            return self.candidates
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader has to know about the data."""
+        if self.priors is None:
+            return ("Without training labels, strategies that need their frequencies are left out.",)
+        if self.shifted is self.candidates:
+            return ("The candidates are too few to promise as many labels as training had: log odds are not shifted.",)
+        return ()
+
+    def check(self) -> None:
+        """Read what was given, or see that a tree can be trained."""
+        if self.given is None and self.features("train").shape[1] != self.features("test").shape[1]:
+            msg = (
+                f"Training and test features must be the same. Got {self.features('train').shape[1]} and "
+                f"{self.features('test').shape[1]} of them in {self.folder.path}."
+            )
+            raise InputError(msg)
+        if self.given is not None and self.candidates.n_entries == 0:
+            msg = f"probabilities must hold at least one candidate. Got {self.given} without any."
+            raise InputError(msg)
+        if self.priors is not None and self.priors.n_labels != self.truth.shape[1]:
+            msg = (
+                f"Training and test labels must be the same. Got {self.priors.n_labels} and {self.truth.shape[1]} of "
+                f"them in {self.folder.path}."
+            )
+            raise InputError(msg)
+
+    def predict(self, top: int) -> Candidates:
+        """The tree's most probable labels of each test instance; kept in the store."""
+        path = self.store / f"probabilities-top{top}.npz"
+        return self.keep(path, lambda: self.tree.predict_proba(self.test_features, top=top))
+
+    def keep(self, path: Path, predict: Callable[[], sp.csr_array]) -> Candidates:
+        """What the file of the store holds; where it is not there yet, what `predict` gives, written down."""
+        if path.is_file():
+            return Candidates.of(load(path))
+        probabilities = predict()
+        save(path, probabilities)
+        return Candidates.of(probabilities)
+
+    @cached_property
+    def tree(self) -> LabelTree:
+        """A label tree with its default parameters, trained on the training set or read from the store."""
+        path = self.store / "model.tree"
+        if path.is_file():
+            return LabelTree.load(path)
+        tree = self.fit_tree(self.train.matrix)
+        tree.save(path)
+        return tree
+
+    def fit_tree(self, labels: Any) -> LabelTree:
+        """Train a label tree for these labels of the training instances."""
+        return LabelTree(random_state=self.seed, progress=self.progress).fit(self.features("train"), labels)
+
+    @property
+    def test_features(self) -> sp.csr_array:
+        return self.features("test")
+
+    def features(self, part: str) -> sp.csr_array:
+        """Features of the part "train" or "test", which a label tree needs."""
+        features = getattr(self, part).features if part in self.folder.labels else None
+        if features is None:
+            msg = (
+                f"A label tree needs features and labels of the {part} set. Got {self.folder.path}, which lacks them. "
+                "Use --probabilities FILE, where the experiment takes it."
+            )
+            raise InputError(msg)
+        return features
+
+    @property
+    def propensity(self) -> tuple[float, float]:
+        """a and b of the propensity model: the benchmark's, or the usual ones."""
+        return USUAL_PROPENSITY if self.benchmark is None else self.benchmark.propensity
+
+    def evaluate(self, selection: Any) -> Evaluation:
+        """Score a selection on the test labels, without the pairs that the data set wants left out."""
+        return evaluate(self.truth, selection, priors=self.priors, propensity=self.propensity, filter=self._left_out)
+
+    @cached_property
+    def _left_out(self) -> Any:
+        return None if self.folder.filter is None else load_filter(self.folder.filter)
+
+    def describe(self) -> dict[str, Any]:
+        """Name, sizes, and the files with their SHA-256."""
+        parts = {**self.folder.labels, **{f"{name} features": path for name, path in self.folder.features.items()}}
+        files = {path.name: path for path in parts.values()}
+        for path in (self.folder.names, self.folder.filter, self.given):
+            if path is not None:
+                files[path.name] = path
+        n, m = self.truth.shape
+        trained = 0 if self.priors is None else self.priors.n_instances
+        return {
+            "name": self.name,
+            "instances": n,
+            "labels": m,
+            "training instances": trained,
+            "probabilities": "label tree" if self.given is None else self.given.name,
+            "inputs": describe_files(files),
+        }
+
+
+def open_data(
+    path: str | os.PathLike[str], probabilities: str | os.PathLike[str] | None, store: Path, **options: Any
+) -> ExperimentData:
+    """The data set in a folder of any layout that :func:`tailwise.datasets.open_folder` knows."""
+    return ExperimentData(open_folder(path), probabilities, store, **options)

@@ -1,0 +1,83 @@
+"""The main table: strategies by metrics at several k; and the extended one, with seeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailwise.experiments.data import ExperimentData
+from tailwise.experiments.experiment import SEEDS, Experiment, Measured, Run
+from tailwise.experiments.measuring import (
+    EXPECTED_COLUMNS,
+    GAP_COLUMN,
+    list_strategy_runs,
+    measure_strategy,
+    metric_columns,
+    strategy_rows,
+)
+from tailwise.experiments.results import Results, Table
+from tailwise.experiments.strategies import (
+    ASCENT_STRATEGIES,
+    EXACT_STRATEGIES,
+    INSTANCE_STRATEGIES,
+    STRATEGIES,
+    Strategy,
+    find_strategy,
+)
+
+__all__ = ["ExtendedTable", "MainTable"]
+
+MAIN_STRATEGIES = (*INSTANCE_STRATEGIES, *ASCENT_STRATEGIES, *EXACT_STRATEGIES)
+LEGEND = (
+    "P precision, R recall, F1, Cov coverage, on the true labels, percent.",
+    "claimed: the expected value of a strategy's own utility by the expectation that it uses, from the probabilities "
+    "that it is given; exact: by exact expectation; gap: at most so far below the optimum, in percent of it.",
+    "The strategies named exact maximise the exact expectation, with p from training counts and log odds shifted to "
+    "the training labels' density.",
+)
+
+
+@dataclass(frozen=True)
+class MainTable(Experiment):
+    """Strategies by metrics, with the exact expectation and, for the exact strategies, the proof."""
+
+    name = "main"
+    title = "Inference strategies"
+    paper = "the main table of section 6"
+
+    budgets: tuple[int, ...] = (1, 3, 5, 10)
+    strategies: tuple[Strategy, ...] = MAIN_STRATEGIES
+    certify: bool = True
+
+    def list_runs(self, data: ExperimentData) -> list[Run]:
+        return list_strategy_runs(self.strategies, self.budgets, self.seeds, data)
+
+    def measure(self, run: Run, data: ExperimentData) -> dict[str, float | None]:
+        strategy = find_strategy(self.strategies, run["strategy"])
+        certify = self.certify and strategy in EXACT_STRATEGIES
+        return measure_strategy(strategy, data, run["k"], run["seed"], certify=certify)
+
+    def present(self, measured: list[Measured], data: ExperimentData) -> Results:
+        spread = len(self.seeds) > 1
+        tables = tuple(
+            Table(
+                f"{self.name}-k{k}",
+                f"{self.title} at {k}, {data.name}",
+                (*metric_columns(k), *EXPECTED_COLUMNS, *((GAP_COLUMN,) if self.certify else ())),
+                strategy_rows(self.strategies, measured, k, spread=spread),
+            )
+            for k in self.budgets
+        )
+        return Results(tables, notes=(*LEGEND, *data.notes))
+
+
+@dataclass(frozen=True)
+class ExtendedTable(MainTable):
+    """The main table with greedy strategies and macro-recall by priors; mean and standard deviation over seeds."""
+
+    name = "extended"
+    title = "Inference strategies, mean and standard deviation over seeds"
+    paper = "the extended tables of the appendix"
+
+    seeds: tuple[int, ...] = SEEDS
+    strategies: tuple[Strategy, ...] = STRATEGIES
+    certify: bool = False

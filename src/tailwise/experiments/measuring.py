@@ -1,0 +1,90 @@
+"""One strategy on one data set: select, evaluate, expect, certify; and all its runs as the lines of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tailwise.experiments.data import ExperimentData
+from tailwise.experiments.experiment import Measured, Run, average
+from tailwise.experiments.results import Column, Row
+from tailwise.experiments.strategies import EXACT_STRATEGIES, Strategy
+from tailwise.selection import expected_utility
+
+__all__ = [
+    "EXPECTED_COLUMNS",
+    "GAP_COLUMN",
+    "MACRO_METRICS",
+    "list_strategy_runs",
+    "measure_strategy",
+    "metric_columns",
+    "strategy_rows",
+]
+
+MACRO_METRICS = {"macro-precision": "P", "macro-recall": "R", "macro-f1": "F1", "coverage": "Cov"}
+INSTANCE_METRICS = {"precision": "P", "recall": "R"}
+EXPECTED_COLUMNS = (
+    Column("claimed", "claimed", "expected", better=None),
+    Column("exact", "exact", "expected", better=None),
+)
+GAP_COLUMN = Column("gap", "gap", "proof", better=None, digits=3)
+
+
+def metric_columns(k: int) -> tuple[Column, ...]:
+    """The metrics of the paper's tables at k."""
+    instance = (Column(key, title, f"Instance @{k}") for key, title in INSTANCE_METRICS.items())
+    macro = (Column(key, title, f"Macro @{k}") for key, title in MACRO_METRICS.items())
+    return (*instance, *macro)
+
+
+def list_strategy_runs(
+    strategies: Sequence[Strategy], budgets: Sequence[int], seeds: Sequence[int], data: ExperimentData
+) -> list[Run]:
+    """Each strategy at each budget with each seed; with one seed where seeds do not matter.
+
+    Without training labels the strategies that need them are left out.
+    """
+    able = [each for each in strategies if data.priors is not None or not each.needs_priors]
+    return [
+        {"strategy": strategy.name, "k": k, "seed": seed}
+        for k in budgets
+        for strategy in able
+        for seed in (seeds if strategy.is_seeded else seeds[:1])
+    ]
+
+
+def measure_strategy(
+    strategy: Strategy, data: ExperimentData, k: int, seed: int, *, certify: bool = False
+) -> dict[str, float | None]:
+    """Metrics on the true labels, what was claimed and what can be expected, the proof, seconds and passes."""
+    if strategy.utility == "ps-precision":
+        a, b = data.propensity
+        strategy = replace(strategy, utility=f"ps-precision({a}, {b})")
+    probabilities = data.shifted if strategy.shifted else data.candidates
+    selection = strategy.select(probabilities, k, data.priors, seed=seed, certify=certify)
+    values: dict[str, float | None] = dict(data.evaluate(selection))
+    values.update({"claimed": None, "exact": None, "gap": None})
+    if strategy.utility in values:  # a share, which a column shows
+        p = strategy.options.get("condition_positives")
+        values["claimed"] = selection.expected
+        values["exact"] = expected_utility(
+            probabilities, selection, strategy.utility, k, priors=data.priors, condition_positives=p
+        )
+    if selection.certificate is not None:
+        values["gap"] = selection.certificate.relative_gap
+    return {**values, "seconds": selection.seconds, "passes": float(selection.passes)}
+
+
+def strategy_rows(
+    strategies: Sequence[Strategy], measured: Sequence[Measured], k: int, *, spread: bool = False
+) -> tuple[Row, ...]:
+    """Means over the seeds at k, a line for each strategy that was run; with standard deviations where asked for."""
+    rows = []
+    for strategy in strategies:
+        mine = [each for each in measured if each.run["strategy"] == strategy.name and each.run["k"] == k]
+        if mine:
+            means, deviations = average(mine)
+            shown = deviations if spread and strategy.is_seeded else {}
+            group = "exact" if strategy in EXACT_STRATEGIES else "paper"
+            rows.append(Row(strategy.name, means, shown, group, own=(strategy.utility,)))
+    return tuple(rows)

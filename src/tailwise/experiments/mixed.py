@@ -1,0 +1,93 @@
+"""Mixed utilities: precision against macro-precision, macro-F1 and coverage, as curves beside the other strategies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailwise.experiments.data import ExperimentData
+from tailwise.experiments.experiment import SEEDS, Experiment, Measured, Run, average
+from tailwise.experiments.measuring import list_strategy_runs, measure_strategy
+from tailwise.experiments.results import Column, MeanCurve, MeanPoint, Results, Row, Table
+from tailwise.experiments.strategies import ASCENT_STRATEGIES, INSTANCE_STRATEGIES, Strategy, find_strategy
+from tailwise.experiments.trade_off import PAPER_ALPHAS
+
+__all__ = ["Mixed"]
+
+FIRST = "precision"
+BASELINES = (*INSTANCE_STRATEGIES, *ASCENT_STRATEGIES)
+
+
+@dataclass(frozen=True)
+class Mixed(Experiment):
+    """(1 - alpha) precision + alpha second, for the paper's alphas; means over seeds."""
+
+    name = "mixed"
+    title = "Mixed utilities"
+    paper = "the figures of mixed utilities in section 6 and the appendix"
+
+    budgets: tuple[int, ...] = (3, 5)
+    seeds: tuple[int, ...] = SEEDS
+    seconds: tuple[str, ...] = ("macro-precision", "macro-f1", "coverage")
+    alphas: tuple[float, ...] = PAPER_ALPHAS
+    baselines: tuple[Strategy, ...] = BASELINES
+
+    def list_runs(self, data: ExperimentData) -> list[Run]:
+        mixtures = [
+            {"second": second, "k": k, "alpha": alpha, "seed": seed}
+            for k in self.budgets
+            for second in self.seconds
+            for alpha in self.alphas
+            for seed in self.seeds
+        ]
+        return [*list_strategy_runs(self.baselines, self.budgets, self.seeds[:1], data), *mixtures]
+
+    def measure(self, run: Run, data: ExperimentData) -> dict[str, float | None]:
+        if "strategy" in run:
+            strategy = find_strategy(self.baselines, run["strategy"])
+        else:
+            strategy = _mix(run["alpha"], run["second"], has_priors=data.priors is not None)
+        return measure_strategy(strategy, data, run["k"], run["seed"])
+
+    def present(self, measured: list[Measured], data: ExperimentData) -> Results:
+        pairs = [(k, second) for k in self.budgets for second in self.seconds]
+        curves = [self._curve(k, second, measured, data) for k, second in pairs]
+        return Results(tuple(map(_tabulate, curves)), tuple(curves))
+
+    def _curve(self, k: int, second: str, measured: list[Measured], data: ExperimentData) -> MeanCurve:
+        points = [self._point({"second": second, "k": k, "alpha": alpha}, measured) for alpha in self.alphas]
+        baselines = [each for each in measured if "strategy" in each.run and each.run["k"] == k]
+        others = {each.run["strategy"]: _pair(each.values, second) for each in baselines}
+        title = f"{FIRST} and {second}, mixed, at {k}, {data.name}"
+        options = {} if data.priors is None else {"condition_positives": "priors", "shift_to_priors": True}
+        name = f"{self.name}-{second}-k{k}"
+        return MeanCurve(name, title, FIRST, second, k, tuple(points), others, options=options)
+
+    def _point(self, wanted: Run, measured: list[Measured]) -> MeanPoint:
+        means, deviations = average([each for each in measured if wanted.items() <= each.run.items()])
+        return MeanPoint(wanted["alpha"], *_pair(means, wanted["second"]), *_pair(deviations, wanted["second"]))
+
+
+def _mix(alpha: float, second: str, *, has_priors: bool) -> Strategy:
+    """The mixture by exact expectation, with training frequencies where there are some, as the exact strategies."""
+    options = {"condition_positives": "priors"} if has_priors else {}
+    return Strategy("mixture", f"{1 - alpha:.12g}*{FIRST} + {alpha:.12g}*{second}", options, shifted=has_priors)
+
+
+def _pair(values: dict[str, float | None], second: str) -> tuple[float, float]:
+    return values[FIRST] or 0.0, values[second] or 0.0
+
+
+def _tabulate(curve: MeanCurve) -> Table:
+    """The points of a curve as a table, the other strategies below."""
+    columns = (Column("first", curve.first), Column("second", curve.second))
+    mixtures = [
+        Row(
+            f"alpha {point.alpha:g}",
+            {"first": point.first, "second": point.second},
+            {"first": point.first_deviation, "second": point.second_deviation},
+            "mixed",
+        )
+        for point in curve.points
+    ]
+    others = [Row(name, {"first": one, "second": two}, {}, "others") for name, (one, two) in curve.others.items()]
+    return Table(curve.name, curve.title, columns, (*mixtures, *others))

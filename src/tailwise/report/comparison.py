@@ -1,0 +1,182 @@
+"""A selection beside the k most probable labels: what each scores, expects and chooses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tailwise.chosen import EMPTY, Chosen
+from tailwise.metrics import METRIC_NAMES, Evaluation, evaluate
+from tailwise.metrics.expected import expect_metrics
+from tailwise.metrics.frequency import DEFAULT_EDGES, FrequencyBin
+from tailwise.selection import select
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.report.run_folder import RunFolder
+
+__all__ = ["BIN_NAMES", "BinGain", "Judgement", "LabelChange", "compare_bins", "find_changes", "judge", "select_top"]
+
+USUAL_PROPENSITY = (0.55, 1.5)
+BIN_NAMES = {"tail": "up to 10", "torso": "11 to 100", "head": "over 100"}  # training instances; as DEFAULT_EDGES
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What there is to say of a selection.
+
+    Attributes
+    ----------
+    chosen : Chosen
+        The selection.
+    predicted : ndarray of shape (m,)
+        How often each label was chosen.
+    realised : Evaluation or None
+        Its metrics on the true labels, where there are any.
+    expected : dict of str to float
+        What the probabilities promise, where there are any.
+    """
+
+    chosen: Chosen
+    predicted: NDArray
+    realised: Evaluation | None
+    expected: dict[str, float]
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Realised metrics, or expected ones where nothing is known of the truth."""
+        return self.expected if self.realised is None else self.realised.to_dict()
+
+    @property
+    def n_found(self) -> int | None:
+        """Labels that were chosen for an instance where they are true."""
+        return None if self.realised is None else int((self.realised.per_label()["true_positives"] > 0).sum())
+
+
+@dataclass(frozen=True)
+class BinGain:
+    """The labels of one range of training counts under two selections; `top` is the k most probable labels.
+
+    Attributes
+    ----------
+    name, training : str
+        Which labels, and the number of their training instances.
+    n_labels : int
+        How many.
+    top_share, own_share : float
+        The part of all chosen labels that falls to them.
+    top, own : FrequencyBin or None
+        Their averages on the true labels.
+    """
+
+    name: str
+    training: str
+    n_labels: int
+    top_share: float
+    own_share: float
+    top: FrequencyBin | None
+    own: FrequencyBin | None
+
+
+@dataclass(frozen=True)
+class LabelChange:
+    """One label under two selections.
+
+    Attributes
+    ----------
+    label : int
+        Its number.
+    n_training : int
+        Training instances.
+    predicted : (int, int)
+        How often it was chosen by top-k, and by the selection.
+    positives : int or None
+        Instances for which it is true.
+    found, f1 : pair of int or of float, or None
+        Instances for which it was rightly chosen, and its F1, by top-k and by the selection.
+    """
+
+    label: int
+    n_training: int
+    predicted: tuple[int, int]
+    positives: int | None = None
+    found: tuple[int, int] | None = None
+    f1: tuple[float, float] | None = None
+
+
+def select_top(run: RunFolder) -> Chosen | None:
+    """The k most probable labels of each instance, where there are probabilities and a budget."""
+    if run.probabilities is None or run.k is None:
+        return None
+    return select(run.probabilities, "precision", run.k)
+
+
+def judge(run: RunFolder, chosen: Chosen) -> Judgement:
+    """Score a selection on the true labels, and by the probabilities."""
+    labels = chosen.labels[chosen.labels != EMPTY]
+    predicted = np.bincount(labels, minlength=run.n_labels)
+    if run.truth is not None:
+        realised = evaluate(run.truth, chosen, priors=run.priors, probabilities=run.probabilities)
+        return Judgement(chosen, predicted, realised, realised.expected)
+    if run.probabilities is None:
+        return Judgement(chosen, predicted, None, {})
+    expected = expect_metrics(METRIC_NAMES, run.probabilities, chosen, None, run.priors, USUAL_PROPENSITY)
+    return Judgement(chosen, predicted, None, expected)
+
+
+def compare_bins(run: RunFolder, top: Judgement, own: Judgement) -> list[BinGain]:
+    """Rare and frequent labels apart, the rarest first; bins without labels are left out."""
+    bins = np.searchsorted(DEFAULT_EDGES, run.priors.counts, side="left")
+    rows = []
+    for b, (name, training) in enumerate(BIN_NAMES.items()):
+        members = bins == b
+        shares = [float(each.predicted[members].sum() / max(1, each.predicted.sum())) for each in (top, own)]
+        averages = [None if each.realised is None else each.realised.by_frequency()[b] for each in (top, own)]
+        if members.any():
+            rows.append(BinGain(name, training, int(members.sum()), shares[0], shares[1], averages[0], averages[1]))
+    return rows
+
+
+def find_changes(
+    run: RunFolder, top: Judgement, own: Judgement, n_most: int = 12
+) -> tuple[list[LabelChange], list[LabelChange]]:
+    """The labels that gained and lost most: in F1, or where the truth is unknown, in how often they are chosen.
+
+    Of equal changes, that of the label with more true instances comes first, then that of the smaller label.
+    """
+    if top.realised is None or own.realised is None:
+        change, weight = (own.predicted - top.predicted).astype(np.float64), own.predicted + top.predicted
+    else:
+        tables = top.realised.per_label(), own.realised.per_label()
+        change, weight = tables[1]["f1"] - tables[0]["f1"], tables[0]["condition_positives"]
+    order = np.lexsort((np.arange(change.size), -weight, -change))
+    gained = [int(j) for j in order[:n_most] if change[j] > 0]
+    order = np.lexsort((np.arange(change.size), -weight, change))
+    lost = [int(j) for j in order[:n_most] if change[j] < 0]
+    describe = _LabelTable(run, top, own).describe
+    return [describe(j) for j in gained], [describe(j) for j in lost]
+
+
+class _LabelTable:
+    """The counts of all labels under both selections, to take single labels from."""
+
+    def __init__(self, run: RunFolder, top: Judgement, own: Judgement) -> None:
+        self.counts, self.both = run.priors.counts, (top, own)
+        self.tables = [each.realised.per_label() for each in self.both if each.realised is not None]
+
+    def describe(self, j: int) -> LabelChange:
+        predicted = int(self.both[0].predicted[j]), int(self.both[1].predicted[j])
+        if not self.tables:
+            return LabelChange(j, int(self.counts[j]), predicted)
+        top, own = self.tables
+        return LabelChange(
+            j,
+            int(self.counts[j]),
+            predicted,
+            int(top["condition_positives"][j]),
+            (int(top["true_positives"][j]), int(own["true_positives"][j])),
+            (float(top["f1"][j]), float(own["f1"][j])),
+        )

@@ -1,0 +1,59 @@
+"use strict";
+(function () {
+  const data = JSON.parse(document.getElementById("report-data").textContent);
+  const config = { responsive: true, displaylogo: false, displayModeBar: false };
+  const NARROW = 520, SYMBOL_WIDTH = 58, PAPER_WIDTH = 640; // in pixels
+  const percent = (share) => (100 * share).toFixed(2) + "\u00a0%";
+
+  // The point with most of the second metric whose first is at most the drop below its largest, as Curve.best has it.
+  function pick(points, drop) {
+    const highest = Math.max(...points.map((point) => point.first));
+    const floor = highest - drop * Math.abs(highest);
+    const allowed = points.filter((point) => point.first >= floor);
+    return allowed.reduce((best, point) => (point.second > best.second ? point : best));
+  }
+
+  // On a phone a long legend would leave nothing of the chart: two columns, and a higher box.
+  function makeRoomForLegend(box, figure) {
+    const entrywidth = (box.clientWidth - 2 * SYMBOL_WIDTH) / 2;
+    Object.assign(figure.layout.legend, { x: -0.2, entrywidth, font: { size: 11 } });
+    box.style.height = box.clientHeight + 11 * figure.data.length + "px";
+  }
+
+  function show(dial, name, curve) {
+    const input = dial.querySelector("input");
+    const point = pick(curve.points, Number(input.value) / 100);
+    const texts = {
+      drop: input.value + "\u00a0%",
+      alpha: String(point.alpha),
+      first: percent(point.first),
+      second: percent(point.second),
+      command: point.command,
+      python: point.python,
+    };
+    for (const [key, text] of Object.entries(texts)) {
+      dial.querySelector("[data-show=" + key + "]").textContent = text;
+    }
+    Plotly.restyle("chart-" + name, { x: [[point.first]], y: [[point.second]] }, [1]);
+  }
+
+  for (const box of document.querySelectorAll("[data-chart]")) {
+    const figure = data.charts[box.dataset.chart];
+    if (box.clientWidth < NARROW && figure.data.length > 4) {
+      makeRoomForLegend(box, figure);
+    }
+    Plotly.newPlot(box, figure.data, figure.layout, config);
+  }
+  // Paper is narrower than most screens, and does not ask the charts to draw themselves anew.
+  const boxes = document.querySelectorAll("[data-chart]");
+  addEventListener("beforeprint", () =>
+    boxes.forEach((box) => Plotly.relayout(box, { width: Math.min(box.clientWidth, PAPER_WIDTH) })));
+  addEventListener("afterprint", () => boxes.forEach((box) => Plotly.relayout(box, { width: null, autosize: true })));
+
+  for (const dial of document.querySelectorAll("[data-dial]")) {
+    const name = dial.dataset.dial;
+    const curve = data.curves[name];
+    dial.querySelector("input").addEventListener("input", () => show(dial, name, curve));
+    show(dial, name, curve);
+  }
+})();

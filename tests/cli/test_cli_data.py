@@ -1,0 +1,190 @@
+"""``tailwise data``: the catalogue, folders, downloads from loopback; and what goes wrong with them."""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+
+from tailwise.cli.main import main
+from tailwise.datasets import CATALOGUE, save
+
+
+@pytest.fixture
+def archive(tmp_path):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        file.writestr("Eurlex/eurlex_train.txt", "2 3 4\n1 0:1\n2,3 1:1\n")
+        file.writestr("Eurlex/eurlex_test.txt", "1 3 4\n3 2:1\n")
+        file.writestr("Eurlex/noise", np.random.default_rng(0).bytes(200_000))
+    return packed.getvalue()
+
+
+@pytest.fixture
+def slow_server(archive):
+    """Gives the address of an archive, of which the first half comes at once and the rest when `go` is set."""
+    go, asked = threading.Event(), []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            wanted = self.headers.get("Range")
+            asked.append(wanted)
+            first = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted else 0
+            self.send_response(206 if wanted else 200)
+            self.send_header("Content-Length", str(len(archive) - first))
+            self.send_header("ETag", '"a"')
+            if wanted:
+                self.send_header("Content-Range", f"bytes {first}-{len(archive) - 1}/{len(archive)}")
+            self.end_headers()
+            half = max(first, len(archive) // 2)
+            try:
+                self.wfile.write(archive[first:half])
+                self.wfile.flush()
+                go.wait(60)
+                self.wfile.write(archive[half:])
+            except OSError:  # whoever asked has gone
+                pass
+
+        def log_message(self, *arguments):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/a.zip", go, asked
+    go.set()
+    server.shutdown()
+    server.server_close()
+
+
+def call(capsys, *words):
+    code = main([*map(str, words)])
+    return code, *capsys.readouterr()
+
+
+def test_list(capsys):
+    code, out, err = call(capsys, "data", "list")
+    assert (code, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()[1:]] == [each.name for each in CATALOGUE]
+    assert re.search(r"Eurlex-4K +15,539 +3,809 +5,000 +3,993 +5\.31 +25\.73 +0\.55 +1\.5\n", out)
+    code, out, err = call(capsys, "data", "list", "--format", "json")
+    assert json.loads(out)[0]["n_labels"] == 3993
+
+
+def test_info_of_a_data_set(capsys):
+    code, out, _ = call(capsys, "data", "info", "amazon-670k")
+    assert code == 0
+    assert "490,449 training and 153,025 test instances, 135,909 features" in out
+    assert "a = 0.6, b = 2.6" in out
+    assert re.search(r"licence: .*\n  from: http", out)
+
+
+def test_info_of_a_folder(capsys, tmp_path):
+    save(tmp_path / "Y.tst.npz", np.eye(4, 5))
+    (tmp_path / "labels.txt").write_text("a\nb\nc\nd\ne\n")
+    code, out, _ = call(capsys, "data", "info", tmp_path)
+    assert code == 0
+    assert out == f"{tmp_path}\n  test: 4 instances, no features, 5 labels, 1.00 per point\n  label names: labels.txt\n"
+
+
+def test_get_from_an_archive(capsys, tmp_path, archive, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.zip").write_bytes(archive)
+    code, out, err = call(capsys, "data", "get", "eurlex-4k", "--archive", "a.zip")
+    assert (code, err) == (0, "")
+    assert out == (
+        "Eurlex-4K: Eurlex-4K (a.zip)\n"
+        "  train: 2 instances, 3 features, 4 labels, 1.50 per point\n"
+        "  test: 1 instances, 3 features, 4 labels, 1.00 per point\n"
+        "  3 files as recorded; checksum recorded now, none is published\n"
+    )
+    code, out, err = call(capsys, "data", "get", "eurlex-4k", "--archive", "a.zip")
+    assert (code, out) == (2, "")
+    assert re.search(r"must not exist yet\. Got Eurlex-4K, which does\. .*Use --overwrite to replace it\.\n", err)
+    assert call(capsys, "data", "get", "eurlex-4k", "--archive", "a.zip", "--overwrite", "--quiet") == (0, "", "")
+
+
+def test_get_drawn_data(capsys, tmp_path):
+    out_folder = tmp_path / "small"
+    words = "data", "get", "Eurlex-4K", "--synthetic", "--scale", 0.02, "--seed", 3, "--out", out_folder
+    code, out, err = call(capsys, *words)
+    assert (code, err) == (0, "")
+    assert re.search(r"train: 311 instances, 100 features, 80 labels, \d\.\d\d per point\n", out)
+    assert "5 files as recorded; checksum of drawn data" in out
+
+
+BAD = {
+    "name": ("data get eurlex4k", r"Got 'eurlex4k'\. Did you mean Eurlex-4K\?"),
+    "info": ("data info nothing", r"name must be that of a data set in the catalogue\. Got 'nothing'"),
+    "folder": ("data info empty", r"which has neither Y\.tst\.npz nor test\.txt"),
+    "archive": ("data get Eurlex-4K --archive none.zip", r"archive must name a file that exists\. Got none\.zip"),
+    "text": ("data get Eurlex-4K --archive text.zip", r"text\.zip must be a whole and valid archive"),
+    "outside": (
+        "data get Eurlex-4K --archive evil.zip",
+        r"only files below its own folder\. Got the member '\.\./evil'",
+    ),
+    "checksum": (
+        "data get Eurlex-4K --archive a.zip --sha256 00",
+        r"must have the sha256 00, as you gave it\. Got \w{64}",
+    ),
+    "exists": ("data get Eurlex-4K --archive a.zip --out full", r"must not exist yet\. Got full, which does"),
+    "no folder above": ("data get Eurlex-4K --archive a.zip --out none/out", r"none is none\. Create it first"),
+    "scale": ("data get Eurlex-4K --synthetic --scale 2", r"scale must lie above 0 and be at most 1\. Got 2\.0"),
+    "scheme": ("data get Eurlex-4K --url ftp://127.0.0.1/a.zip", r"url must begin with http:// or https://\. Got ftp"),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), BAD.values(), ids=BAD)
+def test_bad_input(capsys, tmp_path, archive, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.zip").write_bytes(archive)
+    (tmp_path / "text.zip").write_text("no archive")
+    with zipfile.ZipFile(tmp_path / "evil.zip", "w") as file:
+        file.writestr("../evil", "evil")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    before = sorted(tmp_path.rglob("*"))
+    code, out, err = call(capsys, *words.split())
+    assert (code, out) == (2, "")
+    assert re.fullmatch(r"tailwise: error: [^\n]*\n", err)
+    assert re.search(message, err)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_ctrl_c_and_again(tmp_path, slow_server, archive):
+    url, go, asked = slow_server
+    command = [sys.executable, "-m", "tailwise.cli.main", "data", "get", "Eurlex-4K", "--url", url, "--out", "out"]
+    environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that runs the tests in the background has them ignore Ctrl-C, and so would the command.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    while not any(path.stat().st_size for path in tmp_path.glob("*.part")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err == "tailwise: interrupted\n"
+    assert not (tmp_path / "out").exists()
+    go.set()
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert asked == [None, f"bytes={len(archive) // 2}-"]  # all that had come was kept
+    assert os.listdir(tmp_path) == ["out"]

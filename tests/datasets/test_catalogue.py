@@ -1,0 +1,328 @@
+"""The catalogue's figures agree with each other, and a data set comes from a server, an archive, or a seed."""
+
+import hashlib
+import io
+import json
+import os
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from tailwise.datasets import (
+    CATALOGUE,
+    catalogue,
+    find_data_set,
+    get_data,
+    make_like,
+    open_folder,
+    save,
+    write_synthetic,
+)
+from tailwise.datasets.getting import check_target_folder
+from tailwise.datasets.locks import LOCK, read_lock, verify_folder
+from tailwise.errors import FileError, InputError
+
+NAMES = ["Eurlex-4K", "Wiki10-31K", "AmazonCat-13K", "WikipediaLarge-500K", "Amazon-670K"]
+
+
+def test_the_data_sets_of_the_paper_and_three_more():
+    assert [each.name for each in CATALOGUE] == [*NAMES, "Delicious-200K", "WikiLSHTC-325K", "Amazon-3M"]
+
+
+@pytest.mark.parametrize("data", CATALOGUE, ids=lambda data: data.name)
+def test_the_figures_agree(data):
+    # Labels in all, counted by label and by point, over the training points or over all points.
+    by_label = data.points_per_label * data.n_labels
+    shares = [by_label / (data.labels_per_point * n) for n in (data.n_train, data.n_train + data.n_test)]
+    assert min(abs(share - 1) for share in shares) < 0.002
+    assert data.licence
+    assert data.source.startswith("http")
+    assert data.url.startswith("https://")
+
+
+@pytest.mark.parametrize(
+    ("name", "pair"), [("Amazon-3M", (0.6, 2.6)), ("WikiLSHTC-325K", (0.5, 0.4)), ("Wiki10-31K", (0.55, 1.5))]
+)
+def test_propensities(name, pair):
+    assert find_data_set(name).propensity == pair
+
+
+def test_names_in_any_case():
+    assert find_data_set("amazoncat-13k").n_labels == 13_330
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("eurlex4k", r"Did you mean Eurlex-4K\?"), ("xyz", r"There are Eurlex-4K, ")]
+)
+def test_unknown_names(name, message):
+    with pytest.raises(InputError, match=rf"that of a data set in the catalogue\. Got '{name}'\. {message}"):
+        find_data_set(name)
+
+
+# From a server or an archive
+
+
+def make_archive(train=b"2 3 4\n1 0:1\n2 1:1\n"):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in (("train", train), ("test", b"1 3 4\n3 2:1\n")):
+            archive.writestr(zipfile.ZipInfo(f"Eurlex/eurlex_{name}.txt"), content)  # of no time, so of the same bytes
+    return packed.getvalue()
+
+
+@pytest.fixture
+def url(server):
+    server.files["/eurlex.zip"] = make_archive()
+    return server.url + "/eurlex.zip"
+
+
+def test_a_data_set_from_a_server(server, url, tmp_path):
+    folder = get_data("eurlex-4k", tmp_path / "out", url=url)
+    assert os.listdir(tmp_path) == ["out"]
+    data = open_folder(folder)
+    assert data.load("train").matrix.toarray().tolist() == [[0, 1, 0, 0], [0, 0, 1, 0]]
+    assert data.load("test").features.toarray().tolist() == [[0, 0, 1]]
+    lock = read_lock(folder)
+    assert lock["sha256"] == hashlib.sha256(make_archive()).hexdigest()
+    assert (lock["name"], lock["source"]) == ("Eurlex-4K", url)
+    assert lock["checksum"] == "recorded now, none is published"
+    assert verify_folder(folder, lock) == 2
+
+
+def test_the_recorded_checksum_is_compared(server, url, tmp_path):
+    get_data("Eurlex-4K", tmp_path / "out", url=url)
+    get_data("Eurlex-4K", tmp_path / "out", url=url, overwrite=True)
+    assert read_lock(tmp_path / "out")["checksum"] == "as recorded before"
+    before = read_lock(tmp_path / "out")
+    server.files["/eurlex.zip"] = make_archive(b"1 3 4\n1 0:1\n")
+    with pytest.raises(
+        FileError, match=r"must have the sha256 \w{64}, recorded with an earlier download\. Got \w{64}\. It"
+    ):
+        get_data("Eurlex-4K", tmp_path / "out", url=url, overwrite=True)
+    assert read_lock(tmp_path / "out") == before
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_checksum_that_is_given(url, tmp_path):
+    with pytest.raises(
+        FileError, match=r"must have the sha256 0{64}, as you gave it\. Got \w{64}\. .*or give --sha256"
+    ):
+        get_data("Eurlex-4K", tmp_path / "out", url=url, sha256="0" * 64)
+    assert not os.listdir(tmp_path)
+    get_data("Eurlex-4K", tmp_path / "out", url=url, sha256=hashlib.sha256(make_archive()).hexdigest().upper())
+    assert read_lock(tmp_path / "out")["checksum"] == "given by the user"
+
+
+def test_a_checksum_that_is_published(url, tmp_path, monkeypatch):
+    for content, fits in ((make_archive(), True), (b"other", False)):
+        data = replace(CATALOGUE[0], url=url, md5=hashlib.md5(content).hexdigest())
+        monkeypatch.setattr(catalogue, "CATALOGUE", (data,))
+        if fits:
+            get_data("Eurlex-4K", tmp_path / "out")
+            assert read_lock(tmp_path / "out")["checksum"] == "as published (md5)"
+        else:
+            with pytest.raises(FileError, match=r"must have the md5 \w{32}, as published\. Got \w{32}\."):
+                get_data("Eurlex-4K", tmp_path / "other")
+
+
+def test_an_archive_at_hand(tmp_path):
+    (tmp_path / "a.zip").write_bytes(make_archive())
+    get_data("Eurlex-4K", tmp_path / "out", archive=tmp_path / "a.zip")
+    assert sorted(os.listdir(tmp_path)) == ["a.zip", "out"]
+    assert open_folder(tmp_path / "out").load("test").matrix.shape == (1, 4)
+    with pytest.raises(FileError, match=r"archive must name a file that exists\. Got .*b\.zip"):
+        get_data("Eurlex-4K", tmp_path / "b", archive=tmp_path / "b.zip")
+
+
+def test_an_evil_archive_leaves_nothing(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("../evil.txt", b"evil")
+    (tmp_path / "in").mkdir()
+    with pytest.raises(FileError, match=r"Got the member '\.\./evil\.txt'"):
+        get_data("Eurlex-4K", tmp_path / "in" / "out", archive=tmp_path / "a.zip")
+    assert sorted(os.listdir(tmp_path)) == ["a.zip", "in"]
+    assert not os.listdir(tmp_path / "in")
+
+
+def test_folders_that_are_not_replaced(tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    (tmp_path / "file").touch()
+    (tmp_path / "empty").mkdir()
+    check_target_folder(tmp_path / "empty", overwrite=False)
+    check_target_folder(tmp_path / "full", overwrite=True)
+    for path, message in (
+        (tmp_path / "full", r"must not exist yet\. Got .*full, which does\. Use --overwrite to replace it"),
+        (tmp_path / "file", r"must be a folder\. Got .*file, which is a file"),
+        (tmp_path / "none" / "out", r"must lie in one that exists\. Got .*out, but .*none is none\. Create it first"),
+    ):
+        with pytest.raises(FileError, match=message):
+            check_target_folder(path, overwrite=False)
+    (tmp_path / "full" / LOCK).write_text('{"files": {}}')
+    with pytest.raises(FileError, match="It holds a data set already, which can be used as it is"):
+        check_target_folder(tmp_path / "full", overwrite=False)
+
+
+def test_files_that_changed(url, tmp_path):
+    folder = get_data("Eurlex-4K", tmp_path / "out", url=url)
+    lock = read_lock(folder)
+    (folder / "Eurlex" / "eurlex_test.txt").write_text("1 3 4\n2 2:1\n")
+    with pytest.raises(FileError, match=r"eurlex_test\.txt must have the sha256 .* recorded when it was unpacked"):
+        verify_folder(folder, lock)
+    (folder / "Eurlex" / "eurlex_test.txt").unlink()
+    with pytest.raises(FileError, match=r"must hold the file Eurlex/eurlex_test\.txt that its lock file lists"):
+        verify_folder(folder, lock)
+    for content in ("{", "[]", "{}", '{"files": 3}'):
+        (folder / LOCK).write_text(content)
+        with pytest.raises(FileError, match="must be a lock file that tailwise wrote"):
+            read_lock(folder)
+
+
+# Folders
+
+
+@pytest.fixture
+def parts():
+    rng = np.random.default_rng(0)
+    return {
+        part: ((rng.random((n, 6)) < 0.3).astype(int), np.round(rng.random((n, 4)), 3).astype(np.float32))
+        for part, n in (("train", 5), ("test", 3))
+    }
+
+
+def write_npz(folder, parts):
+    for part, short in (("train", "trn"), ("test", "tst")):
+        save(folder / f"Y.{short}.npz", parts[part][0])
+        save(folder / f"X.{short}.npz", parts[part][1])
+    (folder / "labels.txt").write_text("\n".join("abcdef"))
+
+
+def write_whole(folder, parts, name="{}.txt"):
+    for part in parts:
+        save(folder / name.format(part), parts[part][0], features=parts[part][1])
+
+
+def write_split(folder, parts):
+    for part, short in (("train", "trn"), ("test", "tst")):
+        save(folder / f"{short}_X_Y.txt", parts[part][0], format="split")
+        save(folder / f"{short}_X_Xf.txt", parts[part][1], format="split")
+    (folder / "filter_labels_test.txt").write_text("0 1\n")
+
+
+LAYOUTS = {
+    "npz": write_npz,
+    "whole": write_whole,
+    "named": lambda folder, parts: write_whole(folder, parts, "wiki10_{}.txt"),
+    "packed": lambda folder, parts: write_whole(folder, parts, "{}.txt.gz"),
+    "split": write_split,
+}
+
+
+@pytest.mark.parametrize("inner", ["", "Eurlex"])
+@pytest.mark.parametrize("write", LAYOUTS.values(), ids=LAYOUTS)
+def test_a_folder_that_is_there_already(tmp_path, parts, write, inner):
+    (tmp_path / inner).mkdir(exist_ok=True)
+    write(tmp_path / inner, parts)
+    data = open_folder(tmp_path)
+    for part, (labels, features) in parts.items():
+        found = data.load(part)
+        np.testing.assert_array_equal(found.matrix.toarray(), labels)
+        np.testing.assert_array_equal(found.features.toarray(), features)
+    assert (data.load("test").label_names is not None) == (write is write_npz)
+    assert (data.filter is not None) == (write is write_split)
+
+
+def test_half_a_folder(tmp_path, parts):
+    save(tmp_path / "Y.tst.npz", parts["test"][0])
+    data = open_folder(tmp_path)
+    assert data.load("test").features is None
+    with pytest.raises(InputError, match=r"part must be one that .* has: test\. Got 'train'\."):
+        data.load("train")
+    save(tmp_path / "X.tst.npz", parts["train"][1])
+    with pytest.raises(FileError, match=r"features and labels of the same test instances\. Got 5 and 3\."):
+        open_folder(tmp_path).load("test")
+
+
+def test_features_without_labels(tmp_path, parts):
+    save(tmp_path / "Y.trn.npz", parts["train"][0])
+    save(tmp_path / "X.tst.npz", parts["test"][1])
+    data = open_folder(tmp_path)
+    np.testing.assert_array_equal(data.load_features("test").toarray(), parts["test"][1])
+    with pytest.raises(InputError, match=r"part must be one that .* has: test\. Got 'train'\."):
+        data.load_features("train")
+
+
+def test_labels_are_no_features(tmp_path):
+    (tmp_path / "train.txt").write_text("0:1 2:1\n1:1\n")
+    assert open_folder(tmp_path).load("train").features is None
+
+
+def test_no_folder(tmp_path):
+    (tmp_path / "file").touch()
+    for path, message in (
+        (tmp_path / "none", "which does not exist"),
+        (tmp_path / "file", "which is a file"),
+        (tmp_path, "which has neither Y.tst.npz nor test.txt nor tst_X_Y.txt"),
+    ):
+        with pytest.raises(FileError, match=message):
+            open_folder(path)
+
+
+# Drawn data
+
+
+@pytest.mark.parametrize("data", CATALOGUE, ids=lambda data: data.name)
+def test_drawn_data_have_the_shape(data):
+    scale = 400 / data.n_test
+    drawn = make_like(data.name, scale=scale)
+    n_train, n_test, d, m = (
+        round(size * scale) for size in (data.n_train, data.n_test, data.n_features, data.n_labels)
+    )
+    assert drawn.train_labels.shape == (n_train, m)
+    assert drawn.test_labels.shape == drawn.probabilities.shape == (n_test, m)
+    assert drawn.train_features.shape == (n_train, max(d, 8))
+    assert drawn.test_features.shape == (n_test, max(d, 8))
+    both = sp.vstack([drawn.train_labels, drawn.test_labels])
+    per_point = min(data.labels_per_point, 0.9 * m)
+    assert both.sum() / (n_train + n_test) == pytest.approx(per_point, rel=0.05)
+    assert both.sum() / m == pytest.approx((n_train + n_test) * per_point / m, rel=0.05)
+    assert drawn.probabilities.sum() / n_test == pytest.approx(per_point, rel=0.1)
+
+
+def test_drawn_features_speak_for_labels():
+    drawn = make_like("Eurlex-4K", scale=0.1)
+    np.testing.assert_allclose((drawn.train_features**2).sum(axis=1), 1, rtol=1e-5)
+    # The nearest training instance shares more labels than another one does.
+    nearest = np.asarray((drawn.test_features @ drawn.train_features.T).argmax(axis=1)).ravel()
+    shared = (drawn.test_labels.multiply(drawn.train_labels[nearest])).sum()
+    other = (drawn.test_labels.multiply(drawn.train_labels[np.roll(nearest, 1)])).sum()
+    assert shared > 2 * other
+    assert drawn.priors.counts.sum() == drawn.train_labels.sum()
+
+
+def test_the_seed_is_all_that_matters():
+    first, same, other = (make_like("Wiki10-31K", scale=0.01, seed=seed) for seed in (1, 1, 2))
+    for name in ("train_features", "test_labels", "probabilities"):
+        assert (getattr(first, name) != getattr(same, name)).nnz == 0
+        assert (getattr(first, name) != getattr(other, name)).nnz > 0
+
+
+@pytest.mark.parametrize("scale", [0, -1, 1.5, float("nan")])
+def test_scales_that_make_no_sense(scale):
+    with pytest.raises(InputError, match=r"scale must lie above 0 and be at most 1\. Got "):
+        make_like("Eurlex-4K", scale=scale)
+
+
+def test_drawn_data_in_a_folder(tmp_path):
+    folder = write_synthetic("Eurlex-4K", tmp_path / "out", scale=0.02, seed=3)
+    data = open_folder(folder)
+    expected = make_like("Eurlex-4K", scale=0.02, seed=3)
+    np.testing.assert_array_equal(data.load("test").matrix.toarray(), expected.test_labels.toarray())
+    lock = json.loads((folder / LOCK).read_text())
+    assert (lock["source"], lock["scale"], lock["seed"]) == ("synthetic", 0.02, 3)
+    assert verify_folder(folder, lock) == 5
+    with pytest.raises(FileError, match="must not exist yet"):
+        write_synthetic("Eurlex-4K", tmp_path / "out")

@@ -1,0 +1,195 @@
+"""Archives are unpacked whole, below their folder, or not at all."""
+
+import io
+import os
+import stat
+import tarfile
+import zipfile
+
+import pytest
+
+from tailwise.datasets import unpacking
+from tailwise.datasets.unpacking import unpack, written_folder
+from tailwise.errors import FileError
+
+
+def make_zip(path, members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def make_tar(path, members, mode="w:gz"):
+    with tarfile.open(path, mode) as archive:
+        for name, content in members.items():
+            entry = content if isinstance(content, tarfile.TarInfo) else tarfile.TarInfo(name)
+            data = b"" if isinstance(content, tarfile.TarInfo) else content
+            entry.name, entry.size = name, len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return path
+
+
+def assert_refused(tmp_path, archive, message, **options):
+    before = {each.name for each in tmp_path.iterdir()}
+    with pytest.raises(FileError, match=message), written_folder(tmp_path / "out") as draft:
+        unpack(archive, draft, **options)
+    assert {each.name for each in tmp_path.iterdir()} == before
+
+
+MEMBERS = {"Data/train.txt": b"1 2 3\n" * 1000, "Data/inner/test.txt": b"", "readme": b"words"}
+
+
+@pytest.mark.parametrize("make", [make_zip, make_tar], ids=["zip", "tar"])
+def test_an_archive(tmp_path, make):
+    archive = make(tmp_path / "a.bin", MEMBERS)
+    with written_folder(tmp_path / "out") as draft:
+        names = unpack(archive, draft)
+        assert not (tmp_path / "out").exists()
+    assert names == list(MEMBERS)
+    assert {name: (tmp_path / "out" / name).read_bytes() for name in names} == MEMBERS
+    assert sorted(os.listdir(tmp_path)) == ["a.bin", "out"]
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
+def test_compressions_of_tar(tmp_path, mode):
+    with written_folder(tmp_path / "out") as draft:
+        assert unpack(make_tar(tmp_path / "a.bin", MEMBERS, mode), draft) == list(MEMBERS)
+
+
+OUTSIDE = ["../evil.txt", "a/../../evil.txt", "/evil.txt", "..", "a\\..\\..\\evil.txt", "C:/evil.txt", "c:evil"]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.parametrize("make", [make_zip, make_tar], ids=["zip", "tar"])
+def test_members_outside_the_folder(tmp_path, make, name):
+    archive = make(tmp_path / "a.bin", {"fine.txt": b"fine", name: b"evil"})
+    assert_refused(
+        tmp_path, archive, r"a\.bin must hold only files below its own folder\. Got the member .*Do not trust"
+    )
+
+
+KINDS = {
+    "link": (tarfile.SYMTYPE, "/etc"),
+    "hard link": (tarfile.LNKTYPE, "fine.txt"),
+    "device": (tarfile.CHRTYPE, ""),
+    "disk": (tarfile.BLKTYPE, ""),
+    "pipe": (tarfile.FIFOTYPE, ""),
+}
+
+
+@pytest.mark.parametrize(("kind", "target"), KINDS.values(), ids=KINDS)
+def test_links_and_devices_of_tar(tmp_path, kind, target):
+    entry = tarfile.TarInfo()
+    entry.type, entry.linkname = kind, target
+    archive = make_tar(tmp_path / "a.tar", {"fine.txt": b"fine", "odd": entry})
+    assert_refused(tmp_path, archive, r"must hold plain files\. 'odd' is a link or a device\. Do not trust it\.")
+
+
+@pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFCHR, stat.S_IFIFO])
+def test_links_and_devices_of_zip(tmp_path, kind):
+    entry = zipfile.ZipInfo("odd")
+    entry.external_attr = (kind | 0o777) << 16
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr(entry, "/etc/passwd")
+    assert_refused(tmp_path, tmp_path / "a.zip", r"must hold plain files\. 'odd' is a link or a device")
+
+
+def test_too_much(tmp_path, monkeypatch):
+    archive = make_zip(tmp_path / "a.zip", MEMBERS)
+    assert_refused(tmp_path, archive, r"at most 100 bytes\. It says 6,005\. Unpack it by hand", most_bytes=100)
+    monkeypatch.setattr(unpacking, "MOST_MEMBERS", 2)
+    assert_refused(tmp_path, archive, r"must hold at most 2 files\. Got 3\.")
+    monkeypatch.undo()
+    usage = type("Usage", (), {"free": 1000})
+    monkeypatch.setattr(unpacking.shutil, "disk_usage", lambda folder: usage)
+    assert_refused(tmp_path, archive, r"needs 6,005 bytes\. .* has 1,000 free\. Free the space\.")
+
+
+def test_more_bytes_than_it_says(tmp_path):
+    archive = make_zip(tmp_path / "a.zip", {"bomb": b"\0" * 100_000})
+    content = bytearray(archive.read_bytes())
+    for place in (content.index(b"PK\x01\x02") + 24, 22):  # the size, in the list and beside the data
+        content[place : place + 4] = (5).to_bytes(4, "little")
+    archive.write_bytes(content)
+    assert_refused(tmp_path, archive, r"a\.zip must (hold what it says|be a whole and valid archive)")
+
+
+def test_names_that_come_again(tmp_path):
+    archive = make_tar(tmp_path / "a.tar", {"a.txt": b"1", "A.txt": b"2"})
+    assert_refused(tmp_path, archive, r"must hold each file once\. 1 come again\.")
+
+
+def test_nothing_in_it(tmp_path):
+    assert_refused(tmp_path, make_zip(tmp_path / "a.zip", {}), r"must hold files\. It holds none\.")
+
+
+@pytest.mark.parametrize("make", [make_zip, make_tar], ids=["zip", "tar"])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.9])
+def test_cut_short(tmp_path, make, share):
+    archive = make(tmp_path / "a.bin", {"noise": os.urandom(50_000)})
+    content = archive.read_bytes()
+    archive.write_bytes(content[: int(share * len(content))])
+    assert_refused(
+        tmp_path, archive, r"a\.bin must be a whole and valid archive\. Reading it failed: .*Download it again"
+    )
+
+
+def test_a_changed_byte(tmp_path):
+    archive = make_zip(tmp_path / "a.zip", {"noise": os.urandom(5_000)})
+    content = bytearray(archive.read_bytes())
+    content[2_000] ^= 1
+    archive.write_bytes(content)
+    assert_refused(tmp_path, archive, r"must be a whole and valid archive\. Reading it failed: .*CRC")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_full_disk(tmp_path, monkeypatch):
+    archive = make_zip(tmp_path / "a.zip", MEMBERS)
+    full = io.FileIO("/dev/full", "wb")
+    monkeypatch.setattr(unpacking, "open", lambda path, mode: full, raising=False)
+    assert_refused(tmp_path, archive, r"out could not be written: No space left on device\. Free the space or")
+
+
+def write_and_fail(folder, error):
+    with written_folder(folder) as draft:
+        (draft / "new").touch()
+        raise error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("no"), OSError(28, "No space left on device")])
+def test_the_old_folder_stays_after_a_failure(tmp_path, error):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "old").touch()
+    expected = FileError if isinstance(error, OSError) else type(error)
+    with pytest.raises(expected):
+        write_and_fail(tmp_path / "out", error)
+    assert [each.name for each in tmp_path.iterdir()] == ["out"]
+    assert os.listdir(tmp_path / "out") == ["old"]
+
+
+def test_the_old_folder_comes_back_when_the_move_fails(tmp_path, monkeypatch):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "old").touch()
+    real, calls = os.replace, []
+
+    def fail_second(source, target):
+        calls.append(source)
+        if len(calls) == 2:
+            raise OSError(5, "Input/output error")
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", fail_second)
+    with pytest.raises(FileError, match="Input/output error"), written_folder(tmp_path / "out"):
+        pass
+    assert [each.name for each in tmp_path.iterdir()] == ["out"]
+    assert os.listdir(tmp_path / "out") == ["old"]
+
+
+def test_the_new_folder_replaces_the_old_one(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "old").touch()
+    with written_folder(tmp_path / "out") as draft:
+        (draft / "new").touch()
+    assert [each.name for each in tmp_path.iterdir()] == ["out"]
+    assert os.listdir(tmp_path / "out") == ["new"]

@@ -1,0 +1,130 @@
+"""The page of an experiment shows its tables and curves; a broken record is refused with a reason."""
+
+import html
+import json
+import re
+import shlex
+
+import pytest
+
+import tailwise as tw
+from tailwise.cli.main import main
+from tailwise.errors import FileError
+from tailwise.report.page import build_page
+
+
+def read_data(page):
+    return json.loads(re.search(r'id="report-data">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def test_title_data_and_sections(experiment):
+    page = build_page(experiment())
+    assert "<h1>All strategies &lt;/script&gt;&lt;script&gt;" in page
+    assert "tibkat-gnd-en: 9,537 instances, 26,983 labels" in page
+    assert re.findall(r'<section id="([^"]*)">', page) == ["tables", "mixed-k3", "mixed-k5", "record"]
+    assert "In the paper: Table 2: results at 3" in page
+    assert "81.2" in page
+    assert "A note &amp; more" in page
+
+
+def test_the_table(experiment):
+    page = build_page(experiment())
+    table = re.search(r'<table class="figures">.*?</table>', page, re.DOTALL)[0]
+    assert '<th scope="colgroup" colspan="1">Instance</th>' in table
+    assert '<td class="own best">27.38</td>' in table
+    assert '<td class="second">20.00</td>' in table
+    assert '<td class="own best">8.0 ± 0.1</td>' in table
+    assert '<td class="best">8.0</td>' in table  # reads the same as the best, so it is the best
+    assert '<td class="best">1</td>' in table  # smaller seconds are better
+    assert table.count("<tbody>") == 2
+    assert "<td>&ndash;</td>" in table
+
+
+def test_the_curves_have_dials_and_other_strategies(experiment):
+    page = build_page(experiment())
+    data = read_data(page)
+    assert re.findall(r'data-dial="([^"]*)"', page) == ["mixed-k3", "mixed-k5"]
+    points = data["curves"]["mixed-k3"]["points"]
+    assert [each["alpha"] for each in points] == [0.01, 0.5, 0.99]
+    assert points[1]["command"] == (
+        'tailwise select probabilities.npz -u "0.5*precision + 0.5*macro-f1" -k 3 -o chosen.npz'
+    )
+    traces = data["charts"]["mixed-k3"]["data"]
+    assert (traces[2]["name"], traces[2]["x"], traces[2]["y"]) == ("Top-K", [0.2738], [0.0463])
+    assert traces[0]["error_y"]["array"] == [0.0001, 0, 0]
+    assert "error_x" not in traces[0]
+
+
+def test_names_cannot_break_the_page(experiment):
+    page = build_page(experiment())
+    assert page.count("</script>") == 3
+    assert '<script>document.title = "broken"' not in page
+
+
+def test_without_tables_and_curves(experiment):
+    page = build_page(experiment(lambda record: record.update(tables=[], curves=[])))
+    assert re.findall(r'<section id="([^"]*)">', page) == ["record"]
+
+
+BROKEN = {
+    "title": (lambda record: record.pop("title"), r"experiment\.json must hold 'title', text\. Got nothing\."),
+    "tables": (lambda record: record.update(tables={}), r"must hold 'tables', a list\. Got \{\}\."),
+    "a table": (lambda record: record.update(tables=[3]), r"must hold objects in 'tables'\. Got 3 at place 0\."),
+    "column": (lambda record: record["tables"][0]["columns"][0].pop("key"), r"tables 0, columns 0 must hold 'key'"),
+    "value": (lambda record: record["tables"][0]["rows"][0]["values"].update(p="x"), r"values must hold 'p', a number"),
+    "point": (lambda record: record["curves"][0]["points"][1].pop("second"), r"points 1 must hold 'second', a number"),
+    "truth value": (
+        lambda record: record["curves"][0]["points"][1].update(first=True),
+        r"'first', a number\. Got True",
+    ),
+    "other": (lambda record: record["curves"][0]["others"].update(x=[0.1]), r"others, x must hold 'second', a number"),
+    "data": (lambda record: record.update(data=None), r"must hold 'data', an object\. Got None"),
+    "versions": (lambda record: record.pop("versions"), r"must hold 'versions', an object"),
+    "digits": (lambda record: record["tables"][0]["columns"][1].update(digits="x"), r"columns 1 must hold 'digits'"),
+    "deviation": (
+        lambda record: record["tables"][0]["rows"][1]["deviations"].update(f=[]),
+        r"rows 1, deviations must hold 'f', a number\. Got \[\]",
+    ),
+    "k": (lambda record: record["curves"][0].update(k="3"), r"must hold 'k', an integer\. Got '3'"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), BROKEN.values(), ids=BROKEN)
+def test_broken_records(experiment, change, message):
+    with pytest.raises(FileError, match=message):
+        build_page(experiment(change))
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[]", b"3", b'{"seconds": NaN}'])
+def test_no_record_at_all(experiment, content):
+    folder = experiment()
+    (folder / "experiment.json").write_bytes(content)
+    with pytest.raises(FileError, match=r"experiment\.json must be a record in JSON"):
+        build_page(folder)
+
+
+def test_what_the_command_writes_is_what_the_page_reads(data_folder, tmp_path, monkeypatch):
+    words = ["mixed", "--data", str(data_folder), "-k", "2", "--second", "macro-f1", "--seeds", "2", "--quiet"]
+    assert main(["experiment", *words, "--out", str(tmp_path / "out")]) == 0
+    record = json.loads((tmp_path / "out" / "experiment.json").read_text())
+    assert main(["report", str(tmp_path / "out"), "--quiet"]) == 0
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    (curve,) = record["curves"]
+    shown = read_data(page)
+    assert [each["second"] for each in shown["curves"][curve["name"]]["points"]] == [
+        each["second"] for each in curve["points"]
+    ]
+    point = shown["curves"][curve["name"]]["points"][6]
+    assert point["command"] == (
+        'tailwise select probabilities.npz -u "0.5*precision + 0.5*macro-f1" -k 2 --condition-positives priors '
+        "--shift-to-priors --priors priors.npz -o chosen.npz"
+    )
+    monkeypatch.chdir(tmp_path / "out")
+    tw.save("probabilities.npz", tw.load("probabilities-top100.npz"))
+    by_line = eval(point["python"], {"tw": tw})
+    assert main([*shlex.split(point["command"])[1:], "--quiet"]) == 0
+    assert (tw.datasets.load_selection("chosen.npz").labels == by_line.labels).all()
+    names = [trace["name"] for trace in shown["charts"][curve["name"]]["data"][2:]]
+    assert names == list(curve["others"])
+    assert page.count('<table class="figures">') == len(record["tables"])
+    assert all(html.escape(note) in page for note in record["notes"])
