@@ -91,9 +91,6 @@ class LabelTree(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    While the children of a node are trained, they take 4 bytes for each child and each feature of the instances that
-    reach it: a node with all labels right below it is no good idea where there are many.
-
     A label never seen in training, and every node with only such labels below, gets the probability 1 / (n + 2) given
     its parent, which n instances reach. Instances without labels train the children of the root. Empty feature rows are
     accepted; the biases decide for them. Ctrl-C or an error during fit leaves the estimator as it was.
