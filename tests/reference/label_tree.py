@@ -60,7 +60,7 @@ def dense_weights(fitted, n_features):
 
 def node_probability(score, loss):
     """Probability of a node given its parent."""
-    return 1 / (1 + np.exp(-score)) if loss == "logistic" else np.exp(-(np.maximum(0, 1 - score) ** 2))
+    return 1 / (1 + np.exp(-score if loss == "logistic" else -(3 * score + 1)))
 
 
 def all_probabilities(fitted, features, loss):

@@ -56,8 +56,8 @@ class LabelTree(ClassifierMixin, BaseEstimator):
     n_trees : int
         Trees whose probabilities are averaged.
     loss : {"logistic", "squared-hinge"}
-        "logistic" gives probabilities; "squared-hinge" often ranks better, and what it gives, :math:`\exp(-\max(0, 1 -
-        w \cdot x)^2)` for each node, wants a :class:`tailwise.Calibrator` before it is taken for a probability.
+        "logistic" gives probabilities; "squared-hinge" often ranks better, and what it gives, the logistic function of
+        :math:`3 w \cdot x + 1` for each node, wants a :class:`tailwise.Calibrator` to be a probability.
     normalise : bool
         Scale every feature row to length 1 first. Raw counts then train as well as TF-IDF, and C means the same.
     C : float, optional
@@ -91,9 +91,6 @@ class LabelTree(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    While the children of a node are trained, they take 4 bytes for each child and each feature of the instances that
-    reach it: a node with all labels right below it is no good idea where there are many.
-
     A label never seen in training, and every node with only such labels below, gets the probability 1 / (n + 2) given
     its parent, which n instances reach. Instances without labels train the children of the root. Empty feature rows are
     accepted; the biases decide for them. Ctrl-C or an error during fit leaves the estimator as it was.

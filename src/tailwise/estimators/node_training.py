@@ -14,8 +14,8 @@ from tailwise.estimators.weights import Packed, concatenate
 from tailwise.kernels import node_training as kernels
 from tailwise.kernels.lanes import LANES
 from tailwise.kernels.node_training import Matrix, Scratch, Settings
-from tailwise.kernels.node_weights import Weights, pack_children
-from tailwise.kernels.tree_search import EXPONENTIAL, LOGISTIC
+from tailwise.kernels.node_weights import Entries, Weights, keep_entries, pack_children
+from tailwise.kernels.tree_search import LOGISTIC, SHIFT, STEEP, STEEPNESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -42,7 +42,7 @@ class TrainingOptions:
 
     @property
     def link(self) -> int:
-        return LOGISTIC if self.loss == "logistic" else EXPONENTIAL
+        return LOGISTIC if self.loss == "logistic" else STEEP
 
     def settings(self) -> Settings:
         costs = np.float32(self.cost), np.float32(self.cost * self.positive_weight)
@@ -101,9 +101,9 @@ def train_nodes(
     def make_room() -> Scratch:
         return Scratch(np.full(n_features, -1, np.int32), np.empty(reached.n_instances, np.int32))
 
-    def train(job: Job, scratch: Scratch) -> Packed | tuple[NDArray, NDArray]:
-        features, tables = train_blocks(matrix, tree, reached, job, options, scratch)
-        return _pack(features, tables, tree, reached, job.parent, options) if job.is_whole else (features, tables)
+    def train(job: Job, scratch: Scratch) -> Packed | Trained:
+        trained = train_blocks(matrix, tree, reached, job, options, scratch)
+        return _pack([trained], tree, reached, job.parent, options) if job.is_whole else trained
 
     results: dict[int, list] = {}
     for job, result in zip(jobs, share_jobs(threads, jobs, make_room, train, watch), strict=True):
@@ -111,10 +111,8 @@ def train_nodes(
     packed = []
     for parent in parents:
         parts = results.pop(int(parent))
-        if not isinstance(parts[0], Packed):
-            tables = np.concatenate([tables for _, tables in parts])
-            parts = [_pack(parts[0][0], tables, tree, reached, int(parent), options)]
-        packed.append(parts[0])
+        is_packed = isinstance(parts[0], Packed)
+        packed.append(parts[0] if is_packed else _pack(parts, tree, reached, int(parent), options))
     return concatenate(packed, parents, tree.first_children)
 
 
@@ -127,22 +125,34 @@ class Job(NamedTuple):
     is_whole: bool
 
 
+class Trained(NamedTuple):
+    """What was learned for some children of a parent."""
+
+    features: NDArray  # int32: those of the instances that reach the parent; the first is the bias
+    blocks: list[Entries]  # the weights that are kept, for each block of sixteen children
+    biases: NDArray  # float32 (children,)
+
+
 def train_blocks(
     matrix: Matrix, tree: Tree, reached: Reached, job: Job, options: TrainingOptions, scratch: Scratch
-) -> tuple[NDArray, NDArray]:
-    """The features of the instances that reach a parent, and the weights of some of its children for them."""
+) -> Trained:
+    """Train some children of a parent, sixteen at a time; of their weights only those to keep stay in memory."""
     first, last = (int(node) for node in tree.first_children[job.parent : job.parent + 2])
     instances = reached.training_instances(job.parent)
     rows, norms, features = kernels.localise(matrix, instances, scratch)
     permutation = np.random.default_rng([options.seed, job.parent]).permutation(instances.size)
-    tables = np.zeros((job.last_block - job.first_block, features.size, LANES), np.float32)
+    table = np.empty((features.size, LANES), np.float32)
     state = np.empty((instances.size, 3, LANES), np.float32)
-    for block, table in enumerate(tables, start=job.first_block):
-        begin = first + block * LANES
+    blocks, biases = [], []
+    for begin in range(first + job.first_block * LANES, min(last, first + job.last_block * LANES), LANES):
         end = min(last, begin + LANES)
+        table[:] = 0.0
         kernels.mark_positives(state, reached.indptr, reached.instances, begin, end, scratch.position_of)
         kernels.train_block(rows, norms, state, table, permutation, options.settings())
-    return features, tables
+        table[:, np.flatnonzero(np.diff(reached.indptr[begin : end + 1]) == 0)] = 0.0
+        biases.append(table[kernels.BIAS_FEATURE, : end - begin].copy())
+        blocks.append(keep_entries(table, begin - first, end - begin, np.float32(options.threshold)))
+    return Trained(features, blocks, np.concatenate(biases))
 
 
 def _plan_jobs(tree: Tree, reached: Reached, n_workers: int) -> list[Job]:
@@ -160,21 +170,19 @@ def _plan_jobs(tree: Tree, reached: Reached, n_workers: int) -> list[Job]:
     return jobs
 
 
-def _pack(
-    features: NDArray, tables: NDArray, tree: Tree, reached: Reached, parent: int, options: TrainingOptions
-) -> Packed:
+def _pack(parts: list[Trained], tree: Tree, reached: Reached, parent: int, options: TrainingOptions) -> Packed:
     """The table of a parent; a child without positives among n instances has no weights, probability 1 / (n + 2)."""
     first, last = tree.first_children[parent : parent + 2]
-    biases = tables[:, kernels.BIAS_FEATURE].reshape(-1)[: last - first].copy()
-    unseen = np.flatnonzero(np.diff(reached.indptr)[first:last] == 0)
-    tables[unseen // LANES, :, unseen % LANES] = 0.0
+    biases = np.concatenate([part.biases for part in parts])
+    unseen = np.diff(reached.indptr)[first:last] == 0
     biases[unseen] = score_of(1 / (reached.training_instances(parent).size + 2), options.link)
-    slots, children, values = pack_children(tables, features, last - first, np.float32(options.threshold))
+    blocks = [block for part in parts for block in part.blocks]
+    entries = Entries(*(np.concatenate(arrays) for arrays in zip(*blocks, strict=True)))
+    slots, children, values = pack_children(entries, parts[0].features)
     return Packed(slots, children, values, biases)
 
 
 def score_of(probability: float, link: int) -> float:
     """The score that stands for a probability, below 1."""
-    if link == LOGISTIC:
-        return math.log(probability / (1 - probability))
-    return 1 - math.sqrt(-math.log(probability))
+    logit = math.log(probability / (1 - probability))
+    return logit if link == LOGISTIC else (logit - SHIFT) / STEEPNESS

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compiling import kernel, step
-from tailwise.kernels.lanes import LANES
 
 FEATURE, START = 0, 1
 NO_FEATURE = -1
@@ -29,19 +28,19 @@ class Weights(NamedTuple):
     biases: np.ndarray  # float32 (nodes,)
 
 
+class Entries(NamedTuple):
+    """Weights of the children of one parent, one after the other."""
+
+    local_features: np.ndarray  # int32 (entries,): which feature, of those that the parent's instances have
+    children: np.ndarray  # int32 (entries,): which child, counted from the parent's first
+    values: np.ndarray  # float32 (entries,)
+
+
 @step
 def slot_of(feature, n_slots):
     """Where to look first: the product with 2^32 over the golden ratio scatters neighbours."""
     hashed = (np.uint64(feature) * np.uint64(2654435769)) & np.uint64(0xFFFFFFFF)
     return np.int64((hashed * np.uint64(n_slots)) >> np.uint64(32))
-
-
-@step
-def count_kept(tables, local, n_children, threshold):
-    n_kept = 0
-    for c in range(n_children):
-        n_kept += abs(tables[c // LANES, local, c % LANES]) >= threshold
-    return n_kept
 
 
 @step
@@ -60,33 +59,51 @@ def place_features(features, counts, slots, slot_of_local):
 
 
 @kernel
-def pack_children(tables, features, n_children, threshold):
-    """The table of a parent from the weights of its children, those below the threshold dropped.
+def keep_entries(table, first_child, n_children, threshold):
+    """The weights of a block of children that are not below the threshold.
 
-    Shapes: tables float32 (blocks, local features, 16); features int32 (local features,), the first is the bias.
+    Shapes: table float32 (local features, 16), the first feature is the bias and is left out.
+    Returns: entries by feature, then child.
+    """
+    n_kept = 0
+    for local in range(1, table.shape[0]):
+        for lane in range(n_children):
+            n_kept += abs(table[local, lane]) >= threshold
+    entries = Entries(np.empty(n_kept, np.int32), np.empty(n_kept, np.int32), np.empty(n_kept, np.float32))
+    x = 0
+    for local in range(1, table.shape[0]):
+        for lane in range(n_children):
+            if abs(table[local, lane]) >= threshold:
+                entries.local_features[x], entries.children[x] = local, first_child + lane
+                entries.values[x] = table[local, lane]
+                x += 1
+    return entries
+
+
+@kernel
+def pack_children(entries, features):
+    """The table of a parent from the weights of its children.
+
+    Shapes: features int32 (local features,). Reads: entries, those of one feature in the order of their children.
     Returns: slots int32 (slots + 1, 2), children int32 (entries,), values float32 (entries,).
     """
     counts = np.zeros(features.size, np.int32)
-    n_features, n_entries = 0, 0
-    for local in range(1, features.size):
-        counts[local] = count_kept(tables, local, n_children, threshold)
-        n_features += counts[local] > 0
-        n_entries += counts[local]
+    for local in entries.local_features:
+        counts[local] += 1
+    n_features = np.count_nonzero(counts)
     slots = np.empty((n_features * SLOTS_NUMERATOR // SLOTS_DENOMINATOR + 2, 2), np.int32)
     slot_of_local = np.empty(features.size, np.int32)
     place_features(features, counts, slots, slot_of_local)
     start = 0
     for s in range(slots.shape[0]):
         slots[s, START], start = start, start + slots[s, START]
-    children, values = np.empty(n_entries, np.int32), np.empty(n_entries, np.float32)
-    for local in range(1, features.size):
+    for local in range(features.size):
         if counts[local] > 0:
-            x = slots[slot_of_local[local], START]
-            for c in range(n_children):
-                value = tables[c // LANES, local, c % LANES]
-                if abs(value) >= threshold:
-                    children[x], values[x] = c, value
-                    x += 1
+            counts[local] = slots[slot_of_local[local], START]  # from here on, where its next entry goes
+    children, values = np.empty_like(entries.children), np.empty_like(entries.values)
+    for e, local in enumerate(entries.local_features):
+        children[counts[local]], values[counts[local]] = entries.children[e], entries.values[e]
+        counts[local] += 1
     return slots, children, values
 
 

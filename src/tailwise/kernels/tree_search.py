@@ -15,7 +15,9 @@ from tailwise.kernels.node_weights import Weights, score_children
 from tailwise.kernels.objective import call_gain_of
 
 # How a score becomes the probability of a child given its parent.
-LOGISTIC, EXPONENTIAL = 0, 1
+LOGISTIC, STEEP = 0, 1
+# The margin 1 that a squared hinge asks for is a near certainty, its -1 a rare thing but none to be ruled out.
+STEEPNESS, SHIFT = 3.0, 1.0
 # Scores are compared with a bar instead of being turned into probabilities; rounding must not hide one at the bar.
 SLACK = 1e-5
 NO_LABEL = -1
@@ -59,10 +61,8 @@ class Room(NamedTuple):
 @step
 def probability_of(score, link):
     """Probability of a node given its parent."""
-    if link == LOGISTIC:
-        return 1.0 / (1.0 + np.exp(-np.float64(score)))
-    shortfall = max(0.0, 1.0 - np.float64(score))
-    return np.exp(-shortfall * shortfall)
+    logit = np.float64(score) if link == LOGISTIC else STEEPNESS * score + SHIFT
+    return 1.0 / (1.0 + np.exp(-logit))
 
 
 @step
@@ -70,10 +70,8 @@ def least_score(probability, link):
     """A score that is not above any with at least this probability."""
     if probability <= 0.0:
         return -np.inf
-    if link == LOGISTIC:
-        score = np.log(probability / (1.0 - probability)) if probability < 1.0 else 30.0
-    else:
-        score = 1.0 - np.sqrt(-np.log(probability)) if probability < 1.0 else 1.0
+    logit = np.log(probability / (1.0 - probability)) if probability < 1.0 else 30.0
+    score = logit if link == LOGISTIC else (logit - SHIFT) / STEEPNESS
     return score - SLACK * (1.0 + abs(score))
 
 
