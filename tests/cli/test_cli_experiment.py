@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 
 import pytest
 
@@ -175,3 +176,10 @@ def test_an_unknown_experiment(run, place):
     assert done.code == 2
     assert "choose from" in done.err
     assert "head-labels" in done.err
+
+
+def test_pictures_that_cannot_be_drawn_are_refused_before_the_work(place, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    words = ("experiment", "mixed", "--data", "data", "--probabilities", "probabilities.npz", "--out", "out")
+    assert "Run: pip install 'tailwise[plot]'" in refused(words, capsys)
+    assert not (place / "out").exists()

@@ -66,12 +66,15 @@ def run(options: argparse.Namespace) -> int:
     from tailwise.experiments.data import open_data
     from tailwise.experiments.running import Store, run_experiment
     from tailwise.report.experiment_files import save_results
+    from tailwise.report.figures import check_drawing
 
     experiment = _specify(options)
     out = Path(options.out)
     progress = sys.stderr.isatty() and not options.quiet
     data = open_data(options.data, options.probabilities, out, progress=progress)
     experiment.check(data)
+    if experiment.has_curves:
+        check_drawing()
     store = Store(out)
     store.open(overwrite=options.overwrite)
     try:

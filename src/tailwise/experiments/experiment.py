@@ -36,6 +36,8 @@ class Experiment(ABC):
     ----------
     name, title, paper : str
         On the command line; for people; and where the paper has it.
+    has_curves : bool
+        Whether there is anything to draw.
     budgets : tuple of int
         Labels per instance, k.
     seeds : tuple of int
@@ -45,6 +47,7 @@ class Experiment(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     paper: ClassVar[str]
+    has_curves: ClassVar[bool] = False
 
     budgets: tuple[int, ...]
     seeds: tuple[int, ...] = (0,)

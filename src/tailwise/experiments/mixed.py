@@ -24,6 +24,7 @@ class Mixed(Experiment):
     name = "mixed"
     title = "Mixed utilities"
     paper = "the figures of mixed utilities in section 6 and the appendix"
+    has_curves = True
 
     budgets: tuple[int, ...] = (3, 5)
     seeds: tuple[int, ...] = SEEDS

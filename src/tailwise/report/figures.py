@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tailwise.experiments import Curve
     from tailwise.experiments.results import MeanCurve
 
-__all__ = ["save_mean_curve", "save_reliability", "save_trade_off"]
+__all__ = ["check_drawing", "save_mean_curve", "save_reliability", "save_trade_off"]
 
 _MARKERS = "osD^vP"
 _COLOURS = [f"C{number}" for number in (1, 3, 4, 5, 6, 7, 8, 9, 0)]  # C2, the green, is for curves
@@ -90,6 +90,11 @@ def save_reliability(path: str | os.PathLike, models: Mapping[str, Reliability],
     _dress(axes, title)
     axes.set_aspect("equal")
     _save(figure, path)
+
+
+def check_drawing() -> None:
+    """Refuse to draw without matplotlib; for before long work."""
+    _new_figure(1, 1)
 
 
 def _new_figure(width: float, height: float) -> Any:
