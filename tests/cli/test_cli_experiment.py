@@ -5,6 +5,7 @@ import json
 import sys
 
 import pytest
+import scipy.sparse as sp
 
 import tailwise as tw
 from tailwise.cli.main import main
@@ -39,7 +40,9 @@ def test_main_table_in_every_form(place, capsys):
     assert names(place / "out" / "tables") == list(TABLES)
     record = json.loads((place / "out" / "experiment.json").read_text())
     assert record["data"]["instances"] == 60
-    assert set(record["data"]["inputs"]) >= {"Y.trn.npz", "Y.tst.npz", "probabilities.npz"}
+    assert set(record["data"]["inputs"]) == {
+        "train labels", "train features", "test labels", "test features", "label names", "probabilities",
+    }  # fmt: skip
     rows = record["tables"][0]["rows"]
     lines = list(csv.DictReader((place / "out" / "tables" / "main-k2.csv").read_text().splitlines()))
     assert [line["name"] for line in lines] == [row["name"] for row in rows]
@@ -106,6 +109,23 @@ def test_an_interrupted_experiment_goes_on(place, monkeypatch, capsys):
         assert (place / "out" / "tables" / name).read_text() == (place / "whole" / "tables" / name).read_text()
 
 
+def test_true_labels_need_nothing_but_labels(place, capsys):
+    (place / "labels only").mkdir()
+    (place / "labels only" / "Y.tst.npz").write_bytes((place / "data" / "Y.tst.npz").read_bytes())
+    words = ("experiment", "true-labels", "--data", "labels only", "--out", "out", "-k", "2", "2", "--seeds", "1")
+    assert main(words) == 0
+    assert names(place / "out" / "tables") == [
+        f"true-labels-k2{suffix}" for suffix in (".csv", ".html", ".tex", ".txt")
+    ]
+
+
+def test_names_of_folders_are_no_mathematics(place, capsys):
+    (place / "data").rename(place / "a $ and b_2$")
+    words = ("experiment", "mixed", "--data", "a $ and b_2$", "--probabilities", "probabilities.npz", "--out", "out")
+    assert main((*words, "-k", "2", "--second", " Coverage", "coverage", "--seeds", "1")) == 0
+    assert b"a $ and b_2$" in (place / "out" / "figures" / "mixed-coverage-k2.svg").read_bytes()
+
+
 def refused(arguments, capsys):
     assert main(arguments) == 2
     return capsys.readouterr().err
@@ -132,9 +152,11 @@ def test_a_folder_begun_with_something_else_is_refused(place, monkeypatch, capsy
     with monkeypatch.context() as patch:
         patch.setattr(MainTable, "measure", interrupt)
         assert main(MAIN) == 130
-    assert "begun with another specification or other files" in refused((*MAIN[:-1], "3"), capsys)
+    assert "begun with other values of: specification." in refused((*MAIN[:-1], "3"), capsys)
     save("probabilities.npz", tw.load("probabilities.npz") * 0.5)
-    assert "begun with another specification or other files" in refused(MAIN, capsys)
+    assert "begun with other values of: inputs." in refused(MAIN, capsys)
+    monkeypatch.setattr("tailwise.experiments.running.__version__", "0.0.9")
+    assert "begun with other values of: inputs, tailwise." in refused(MAIN, capsys)
 
 
 def test_a_broken_record_is_named(place, capsys):
@@ -159,6 +181,13 @@ def test_a_broken_record_is_named(place, capsys):
         (("main", "--data", "data", "--out", "out", "--seeds", "0"), "--seeds must be at least 1. Got 0"),
         (("main", "--data", "data", "--out", "out", "--second", "coverage"), "belongs to the experiment mixed"),
         (("label-tree", "--data", "data", "--probabilities", "probabilities.npz", "--out", "out"), "Leave it out"),
+        (("true-labels", "--data", "data", "--probabilities", "probabilities.npz", "--out", "out"), "Leave it out"),
+        (("label-tree", "--data", "data", "--out", "out", "--seeds", "2"), "the same for every seed"),
+        (("mixed", "--data", "data", "--out", "out", "--second", "macro-f2"), "must be one of macro-precision,"),
+        (("mixed", "--data", "data", "--out", "out", "--second", "precision"), "must be one of macro-precision,"),
+        (("main", "--data", "data", "--out", "."), "must not hold what the experiment reads"),
+        (("true-labels", "--data", "misnamed", "--out", "out"), "must name each of the 30 labels. Got 2."),
+        (("main", "--data", "data", "--probabilities", "empty.npz", "--out", "out"), "at least one candidate"),
         (("main", "--data", "no-train", "--out", "out"), "features and labels of the train set"),
         (("head-labels", "--data", "no-train", "--probabilities", "probabilities.npz", "--out", "out"), "training"),
     ],
@@ -167,6 +196,10 @@ def test_bad_input_is_refused_before_anything_is_written(place, capsys, argument
     (place / "no-train").mkdir()
     for name in ("X.tst.npz", "Y.tst.npz"):
         (place / "no-train" / name).write_bytes((place / "data" / name).read_bytes())
+    (place / "misnamed").mkdir()
+    (place / "misnamed" / "Y.tst.npz").write_bytes((place / "data" / "Y.tst.npz").read_bytes())
+    (place / "misnamed" / "labels.txt").write_text("one\ntwo\n")
+    save("empty.npz", sp.csr_array((60, 30)))
     assert message in refused(("experiment", *arguments), capsys)
     assert not (place / "out").exists()
 

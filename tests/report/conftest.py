@@ -113,6 +113,7 @@ EXPERIMENT = {
                 {"alpha": 0.99, "first": 0.18, "second": 0.08},
             ],
             "others": {"Top-K": [0.2738, 0.0463], f"Cov {EVIL}": [0.1, 0.05]},
+            "probabilities": f"my {k}.npz",
         }
         for k in (3, 5)
     ],

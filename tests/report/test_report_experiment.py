@@ -46,9 +46,8 @@ def test_the_curves_have_dials_and_other_strategies(experiment):
     assert re.findall(r'data-dial="([^"]*)"', page) == ["mixed-k3", "mixed-k5"]
     points = data["curves"]["mixed-k3"]["points"]
     assert [each["alpha"] for each in points] == [0.01, 0.5, 0.99]
-    assert points[1]["command"] == (
-        'tailwise select probabilities.npz -u "0.5*precision + 0.5*macro-f1" -k 3 -o chosen.npz'
-    )
+    assert points[1]["command"] == ("tailwise select 'my 3.npz' -u \"0.5*precision + 0.5*macro-f1\" -k 3 -o chosen.npz")
+    assert points[1]["python"] == 'tw.select("my 3.npz", "0.5*precision + 0.5*macro-f1", k=3)'
     traces = data["charts"]["mixed-k3"]["data"]
     assert (traces[2]["name"], traces[2]["x"], traces[2]["y"]) == ("Top-K", [0.2738], [0.0463])
     assert traces[0]["error_y"]["array"] == [0.0001, 0, 0]
@@ -116,11 +115,10 @@ def test_what_the_command_writes_is_what_the_page_reads(data_folder, tmp_path, m
     ]
     point = shown["curves"][curve["name"]]["points"][6]
     assert point["command"] == (
-        'tailwise select probabilities.npz -u "0.5*precision + 0.5*macro-f1" -k 2 --condition-positives priors '
+        'tailwise select probabilities-top100.npz -u "0.5*precision + 0.5*macro-f1" -k 2 --condition-positives priors '
         "--shift-to-priors --priors priors.npz -o chosen.npz"
     )
     monkeypatch.chdir(tmp_path / "out")
-    tw.save("probabilities.npz", tw.load("probabilities-top100.npz"))
     by_line = eval(point["python"], {"tw": tw})
     assert main([*shlex.split(point["command"])[1:], "--quiet"]) == 0
     assert (tw.datasets.load_selection("chosen.npz").labels == by_line.labels).all()

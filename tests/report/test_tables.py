@@ -57,6 +57,10 @@ def test_digits(digits, text):
     assert to_text(table).split("\n")[1] == f"a  {text}"
 
 
+def test_where_all_agree_none_is_marked():
+    assert text_lines({"a": {"x": 0.1}, "b": {"x": 0.1}}, {"x": "X"}) == ["       X", "a  10.00", "b  10.00"]
+
+
 def test_all_of_a_tie_are_marked_and_the_next_value_is_second():
     rows = {"a": {"x": 0.5}, "b": {"x": 0.5}, "c": {"x": 0.4}, "d": {"x": 0.3}}
     assert [line[-1] for line in text_lines(rows, {"x": "X"})[1:]] == ["*", "*", "'", "0"]

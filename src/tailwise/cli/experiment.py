@@ -63,8 +63,10 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from tailwise.errors import InputError
     from tailwise.experiments.data import open_data
-    from tailwise.experiments.running import Store, run_experiment
+    from tailwise.experiments.running import identify, run_experiment, summarise
+    from tailwise.experiments.store import Store
     from tailwise.report.experiment_files import save_results
     from tailwise.report.figures import check_drawing
 
@@ -75,15 +77,19 @@ def run(options: argparse.Namespace) -> int:
     experiment.check(data)
     if experiment.has_curves:
         check_drawing()
+    if data.lies_in(out):
+        msg = f"out must not hold what the experiment reads. Got {out}. Choose another folder."
+        raise InputError(msg)
     store = Store(out)
-    store.open(overwrite=options.overwrite)
-    try:
-        results = run_experiment(experiment, data, store, progress=progress)
-    except KeyboardInterrupt:
-        print(f"tailwise: {store.count()} runs are kept in {out}; the same command goes on from there", file=sys.stderr)
-        raise
-    save_results(results, out)
-    store.finish(experiment, data, results)
+    with store.opened(identify(experiment, data), overwrite=options.overwrite):
+        try:
+            results = run_experiment(experiment, data, store, progress=progress)
+        except KeyboardInterrupt:
+            told = f"{store.count()} runs are kept in {out}; the same command goes on from there"
+            print(f"tailwise: {told}", file=sys.stderr)
+            raise
+        save_results(results, store.path)
+        store.finish(summarise(experiment, data, results))
     if not options.quiet:
         _print(results, out)
     return 0
@@ -94,10 +100,14 @@ def _specify(options: argparse.Namespace) -> Experiment:
     from tailwise.errors import InputError
     from tailwise.experiments.names import EXPERIMENTS
 
+    kind = EXPERIMENTS[options.name]
     changes: dict[str, Any] = {}
     if options.k is not None:
-        changes["budgets"] = tuple(options.k)
+        changes["budgets"] = tuple(dict.fromkeys(options.k))
     if options.seeds is not None:
+        if not kind.uses_seeds:
+            msg = f"The experiment {options.name} is the same for every seed. Got --seeds. Leave it out."
+            raise InputError(msg)
         if options.seeds < 1:
             msg = f"--seeds must be at least 1. Got {options.seeds}."
             raise InputError(msg)
@@ -106,8 +116,8 @@ def _specify(options: argparse.Namespace) -> Experiment:
         if options.name != "mixed":
             msg = f"--second belongs to the experiment mixed. Got it with {options.name}. Leave it out."
             raise InputError(msg)
-        changes["seconds"] = tuple(options.second)
-    return EXPERIMENTS[options.name](**changes)
+        changes["seconds"] = tuple(dict.fromkeys(name.strip().lower() for name in options.second))
+    return kind(**changes)
 
 
 def _print(results: Results, out: Path) -> None:

@@ -11,8 +11,9 @@ from scipy.optimize import brentq
 from tailwise.candidates import Candidates
 from tailwise.errors import InputError
 from tailwise.selection.loading import load_if_path, load_priors_if_path
+from tailwise.utilities import LabelPriors
 
-__all__ = ["shift_to_priors"]
+__all__ = ["shift_if_possible", "shift_to_priors"]
 
 WIDEST = 30.0
 
@@ -54,20 +55,32 @@ def shift_to_priors(probabilities: Any, priors: Any) -> Candidates:
     if found.n_labels != candidates.n_labels:
         msg = f"priors must be those of the {candidates.n_labels} labels of the probabilities. Got {found.n_labels}."
         raise InputError(msg)
-    rows = candidates.rows
-    values = rows.values.astype(np.float64)
-    odds = scipy.special.logit(values)
-    wanted = found.counts.sum() / found.n_instances * candidates.n_instances
+    shifted = shift_if_possible(candidates, found)
+    if shifted is None:
+        wanted, values = _count_wanted(candidates, found), candidates.rows.values
+        msg = (
+            f"probabilities must be able to add up to {wanted:.1f}, what the priors promise. Got "
+            f"{int((values == 1).sum())} candidates of probability 1 and {int((values > 0).sum())} above 0. Keep more "
+            "candidates."
+        )
+        raise InputError(msg)
+    return shifted
+
+
+def shift_if_possible(candidates: Candidates, priors: LabelPriors) -> Candidates | None:
+    """The shifted candidates; None where no shift lets them promise as many labels as training had."""
+    rows, wanted = candidates.rows, _count_wanted(candidates, priors)
+    odds = scipy.special.logit(rows.values.astype(np.float64))
 
     def surplus(shift: float) -> float:
         return float(scipy.special.expit(odds + shift).sum() - wanted)
 
     if surplus(-WIDEST) >= 0 or surplus(WIDEST) <= 0:
-        n_sure, n_possible = int((values == 1).sum()), int((values > 0).sum())
-        msg = (
-            f"probabilities must be able to add up to {wanted:.1f}, what the priors promise. "
-            f"Got {n_sure} candidates of probability 1 and {n_possible} above 0. Keep more candidates."
-        )
-        raise InputError(msg)
+        return None
     shifted = scipy.special.expit(odds + brentq(surplus, -WIDEST, WIDEST, xtol=1e-6))
     return Candidates(rows.indptr, rows.labels, shifted.astype(rows.values.dtype), candidates.n_labels)
+
+
+def _count_wanted(candidates: Candidates, priors: LabelPriors) -> float:
+    """The labels that as many instances have in training."""
+    return float(priors.counts.sum() / priors.n_instances * candidates.n_instances)

@@ -11,11 +11,23 @@ from typing import Any
 import scipy.sparse as sp
 
 from tailwise.candidates import Candidates
-from tailwise.datasets import CATALOGUE, Contents, DataFolder, DataSet, load, load_filter, load_like, open_folder, save
+from tailwise.datasets import (
+    CATALOGUE,
+    Contents,
+    DataFolder,
+    DataSet,
+    load,
+    load_filter,
+    load_label_names,
+    load_like,
+    open_folder,
+    save,
+)
 from tailwise.datasets.folders import made_as_wide
 from tailwise.datasets.locks import read_lock
-from tailwise.errors import InputError
-from tailwise.estimators import LabelTree, shift_to_priors
+from tailwise.errors import FileError, InputError
+from tailwise.estimators import LabelTree
+from tailwise.estimators.prior_shift import shift_if_possible
 from tailwise.experiments.recording import describe_files
 from tailwise.metrics import Evaluation, evaluate
 from tailwise.utilities import LabelPriors
@@ -54,6 +66,7 @@ class ExperimentData:
     ) -> None:
         self.folder, self.store, self.seed, self.progress = folder, store, seed, progress
         self.given = None if probabilities is None else Path(probabilities)
+        self._shortened: dict[tuple[int, int], Candidates] = {}
         if "test" not in folder.labels:
             msg = f"data must hold labels of a test set. Got {folder.path}, which has none."
             raise InputError(msg)
@@ -122,22 +135,33 @@ class ExperimentData:
     @cached_property
     def shifted(self) -> Candidates:
         """The probabilities, shifted to the training labels' density; as they are where the candidates are too few."""
-        try:
-            return shift_to_priors(self.candidates, self.priors)
-        except InputError:
+        if self.priors is None:
             return self.candidates
+        return shift_if_possible(self.candidates, self.priors) or self.candidates
+
+    @property
+    def is_shifted(self) -> bool:
+        return self.shifted is not self.candidates
+
+    @cached_property
+    def certain(self) -> Candidates:
+        """The true labels, each of probability 1."""
+        return Candidates.of(self.truth)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader has to know about the data."""
         if self.priors is None:
             return ("Without training labels, strategies that need their frequencies are left out.",)
-        if self.shifted is self.candidates:
-            return ("The candidates are too few to promise as many labels as training had: log odds are not shifted.",)
-        return ()
+        if not self.is_shifted:
+            return ("The candidates cannot promise as many labels as training had: their log odds are not shifted.",)
+        return ("Log odds are shifted to the training labels' density for the strategies named exact and mixtures.",)
 
-    def check(self) -> None:
+    def check(self, *, needs_probabilities: bool = True) -> None:
         """Read what was given, or see that a tree can be trained."""
+        self._check_labels()
+        if not needs_probabilities:
+            return
         if self.given is None and self.features("train").shape[1] != self.features("test").shape[1]:
             msg = (
                 f"Training and test features must be the same. Got {self.features('train').shape[1]} and "
@@ -147,25 +171,46 @@ class ExperimentData:
         if self.given is not None and self.candidates.n_entries == 0:
             msg = f"probabilities must hold at least one candidate. Got {self.given} without any."
             raise InputError(msg)
-        if self.priors is not None and self.priors.n_labels != self.truth.shape[1]:
+
+    def _check_labels(self) -> None:
+        m = self.truth.shape[1]
+        if self.priors is not None and self.priors.n_labels != m:
             msg = (
-                f"Training and test labels must be the same. Got {self.priors.n_labels} and {self.truth.shape[1]} of "
-                f"them in {self.folder.path}."
+                f"Training and test labels must be the same. Got {self.priors.n_labels} and {m} of them in "
+                f"{self.folder.path}."
             )
             raise InputError(msg)
+        n_names = m if self.folder.names is None else len(load_label_names(self.folder.names))
+        if n_names != m:
+            msg = f"{self.folder.names} must name each of the {m} labels. Got {n_names}. Mend or remove the file."
+            raise FileError(msg)
+
+    def shorten(self, top: int, longest: int) -> Candidates:
+        """The `top` most probable labels of each instance, of those given or of a tree's `longest` list."""
+        if (top, longest) not in self._shortened:
+            whole = self.predict(longest) if self.given is None else self.candidates
+            self._shortened[top, longest] = whole.keep_top(top)
+        return self._shortened[top, longest]
+
+    @property
+    def file_name(self) -> str:
+        """The name of the file with the probabilities: the one given, or that of the tree's in the store."""
+        return name_predictions(TOP) if self.given is None else self.given.name
 
     def predict(self, top: int) -> Candidates:
         """The tree's most probable labels of each test instance; kept in the store."""
-        path = self.store / f"probabilities-top{top}.npz"
-        return self.keep(path, lambda: self.tree.predict_proba(self.test_features, top=top))
+        return self.keep(name_predictions(top), lambda: self.tree.predict_proba(self.test_features, top=top))
 
-    def keep(self, path: Path, predict: Callable[[], sp.csr_array]) -> Candidates:
-        """What the file of the store holds; where it is not there yet, what `predict` gives, written down."""
-        if path.is_file():
-            return Candidates.of(load(path))
-        probabilities = predict()
-        save(path, probabilities)
-        return Candidates.of(probabilities)
+    def keep(self, name: str, predict: Callable[[], sp.csr_array]) -> Candidates:
+        """What a file of the store holds; where it is not there yet, what `predict` gives, written down."""
+        path = self.store / name
+        if not path.is_file():
+            save(path, predict())
+        candidates = Candidates.of(load(path))
+        if candidates.shape != self.truth.shape:
+            msg = f"{path} must have the shape {self.truth.shape} of the truth. Got {candidates.shape}. Remove it."
+            raise FileError(msg)
+        return candidates
 
     @cached_property
     def tree(self) -> LabelTree:
@@ -201,21 +246,33 @@ class ExperimentData:
         """a and b of the propensity model: the benchmark's, or the usual ones."""
         return USUAL_PROPENSITY if self.benchmark is None else self.benchmark.propensity
 
-    def evaluate(self, selection: Any) -> Evaluation:
-        """Score a selection on the test labels, without the pairs that the data set wants left out."""
-        return evaluate(self.truth, selection, priors=self.priors, propensity=self.propensity, filter=self._left_out)
+    def evaluate(self, selection: Any, k: int) -> Evaluation:
+        """Score a selection of k labels on the test labels, without the pairs that the data set wants left out."""
+        options = {"priors": self.priors, "propensity": self.propensity, "filter": self._left_out}
+        return evaluate(self.truth, selection, k=k, **options)
 
     @cached_property
     def _left_out(self) -> Any:
         return None if self.folder.filter is None else load_filter(self.folder.filter)
 
+    def lies_in(self, folder: Path) -> bool:
+        """Whether what the experiment reads lies in a folder."""
+        return any(folder.resolve() in path.resolve().parents for path in self._files().values())
+
+    def _files(self) -> dict[str, Path]:
+        """What is read, by its role."""
+        files = {f"{part} labels": path for part, path in self.folder.labels.items()}
+        files |= {f"{part} features": path for part, path in self.folder.features.items()}
+        others = {"label names": self.folder.names, "filter": self.folder.filter, "probabilities": self.given}
+        return files | {role: path for role, path in others.items() if path is not None}
+
+    @cached_property
+    def _hashes(self) -> dict[str, Any]:
+        return describe_files(self._files())
+
     def describe(self) -> dict[str, Any]:
         """Name, sizes, and the files with their SHA-256."""
-        parts = {**self.folder.labels, **{f"{name} features": path for name, path in self.folder.features.items()}}
-        files = {path.name: path for path in parts.values()}
-        for path in (self.folder.names, self.folder.filter, self.given):
-            if path is not None:
-                files[path.name] = path
+        files = self._files()
         n, m = self.truth.shape
         trained = 0 if self.priors is None else self.priors.n_instances
         return {
@@ -224,8 +281,13 @@ class ExperimentData:
             "labels": m,
             "training instances": trained,
             "probabilities": "label tree" if self.given is None else self.given.name,
-            "inputs": describe_files(files),
+            "inputs": {role: {"file": files[role].name, **facts} for role, facts in self._hashes.items()},
         }
+
+
+def name_predictions(top: int) -> str:
+    """The file for a tree's most probable labels."""
+    return f"probabilities-top{top}.npz"
 
 
 def open_data(

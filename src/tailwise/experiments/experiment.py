@@ -9,6 +9,7 @@ import re
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
+from tailwise.errors import InputError
 from tailwise.experiments.data import ExperimentData
 from tailwise.experiments.results import Results
 from tailwise.selection.budget import check_budgets
@@ -38,6 +39,10 @@ class Experiment(ABC):
         On the command line; for people; and where the paper has it.
     has_curves : bool
         Whether there is anything to draw.
+    uses_seeds, takes_probabilities : bool
+        Whether more seeds, and given probabilities, make a difference.
+    needs_probabilities : bool
+        Whether there must be probabilities, or features for a tree to predict them from.
     budgets : tuple of int
         Labels per instance, k.
     seeds : tuple of int
@@ -48,13 +53,19 @@ class Experiment(ABC):
     title: ClassVar[str]
     paper: ClassVar[str]
     has_curves: ClassVar[bool] = False
+    uses_seeds: ClassVar[bool] = True
+    takes_probabilities: ClassVar[bool] = True
+    needs_probabilities: ClassVar[bool] = True
 
     budgets: tuple[int, ...]
     seeds: tuple[int, ...] = (0,)
 
     def check(self, data: ExperimentData) -> None:
         """Refuse data that the experiment cannot run on, before anything is written."""
-        data.check()
+        if data.given is not None and not self.takes_probabilities:
+            msg = f"The experiment {self.name} takes no probabilities. Got --probabilities {data.given}. Leave it out."
+            raise InputError(msg)
+        data.check(needs_probabilities=self.needs_probabilities)
         for k in self.budgets:
             check_budgets(k, *data.truth.shape)
         self.list_runs(data)

@@ -27,13 +27,13 @@ from tailwise.experiments.strategies import (
 __all__ = ["ExtendedTable", "MainTable"]
 
 MAIN_STRATEGIES = (*INSTANCE_STRATEGIES, *ASCENT_STRATEGIES, *EXACT_STRATEGIES)
-LEGEND = (
-    "P precision, R recall, F1, Cov coverage, on the true labels, percent.",
+METRICS_NOTE = "P precision, R recall, F1, Cov coverage, on the true labels, percent."
+EXPECTED_NOTE = (
     "claimed: the expected value of a strategy's own utility by the expectation that it uses, from the probabilities "
-    "that it is given; exact: by exact expectation; gap: at most so far below the optimum, in percent of it.",
-    "The strategies named exact maximise the exact expectation, with p from training counts and log odds shifted to "
-    "the training labels' density.",
+    "that it is given; exact: by exact expectation."
 )
+GAP_NOTE = "gap: at most so far below the optimum, in percent of it."
+EXACT_NOTE = "The strategies named exact maximise the exact expectation, with p from training counts."
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,19 @@ class MainTable(Experiment):
         return measure_strategy(strategy, data, run["k"], run["seed"], certify=certify)
 
     def present(self, measured: list[Measured], data: ExperimentData) -> Results:
-        spread = len(self.seeds) > 1
+        spread, is_proven = len(self.seeds) > 1, self.certify and data.priors is not None
         tables = tuple(
             Table(
                 f"{self.name}-k{k}",
                 f"{self.title} at {k}, {data.name}",
-                (*metric_columns(k), *EXPECTED_COLUMNS, *((GAP_COLUMN,) if self.certify else ())),
+                (*metric_columns(k), *EXPECTED_COLUMNS, *((GAP_COLUMN,) if is_proven else ())),
                 strategy_rows(self.strategies, measured, k, spread=spread),
             )
             for k in self.budgets
         )
-        return Results(tables, notes=(*LEGEND, *data.notes))
+        notes = [METRICS_NOTE, EXPECTED_NOTE, *([GAP_NOTE] if is_proven else [])]
+        notes += [] if data.priors is None else [EXACT_NOTE]
+        return Results(tables, notes=(*notes, *data.notes))
 
 
 @dataclass(frozen=True)

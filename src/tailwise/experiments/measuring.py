@@ -19,6 +19,7 @@ __all__ = [
     "measure_strategy",
     "metric_columns",
     "strategy_rows",
+    "with_propensity",
 ]
 
 MACRO_METRICS = {"macro-precision": "P", "macro-recall": "R", "macro-f1": "F1", "coverage": "Cov"}
@@ -57,12 +58,10 @@ def measure_strategy(
     strategy: Strategy, data: ExperimentData, k: int, seed: int, *, certify: bool = False
 ) -> dict[str, float | None]:
     """Metrics on the true labels, what was claimed and what can be expected, the proof, seconds and passes."""
-    if strategy.utility == "ps-precision":
-        a, b = data.propensity
-        strategy = replace(strategy, utility=f"ps-precision({a}, {b})")
+    strategy = with_propensity(strategy, data)
     probabilities = data.shifted if strategy.shifted else data.candidates
     selection = strategy.select(probabilities, k, data.priors, seed=seed, certify=certify)
-    values: dict[str, float | None] = dict(data.evaluate(selection))
+    values: dict[str, float | None] = dict(data.evaluate(selection, k))
     values.update({"claimed": None, "exact": None, "gap": None})
     if strategy.utility in values:  # a share, which a column shows
         p = strategy.options.get("condition_positives")
@@ -71,8 +70,16 @@ def measure_strategy(
             probabilities, selection, strategy.utility, k, priors=data.priors, condition_positives=p
         )
     if selection.certificate is not None:
-        values["gap"] = selection.certificate.relative_gap
+        values["gap"] = max(0.0, selection.certificate.relative_gap)  # rounding may leave it a little below
     return {**values, "seconds": selection.seconds, "passes": float(selection.passes)}
+
+
+def with_propensity(strategy: Strategy, data: ExperimentData) -> Strategy:
+    """The strategy with the propensity model of the data, where it weighs by one."""
+    if strategy.utility != "ps-precision":
+        return strategy
+    a, b = data.propensity
+    return replace(strategy, utility=f"ps-precision({a}, {b})")
 
 
 def strategy_rows(

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from tailwise.errors import InputError
 from tailwise.experiments.data import ExperimentData
 from tailwise.experiments.experiment import SEEDS, Experiment, Measured, Run, average
 from tailwise.experiments.measuring import list_strategy_runs, measure_strategy
 from tailwise.experiments.results import Column, MeanCurve, MeanPoint, Results, Row, Table
 from tailwise.experiments.strategies import ASCENT_STRATEGIES, INSTANCE_STRATEGIES, Strategy, find_strategy
 from tailwise.experiments.trade_off import PAPER_ALPHAS
+from tailwise.metrics import METRIC_NAMES
+from tailwise.utilities.names import UTILITY_NAMES
 
 __all__ = ["Mixed"]
 
 FIRST = "precision"
+# What can be maximised and is a metric, too.
+SECONDS = tuple(name for name in UTILITY_NAMES if name in METRIC_NAMES and name not in (FIRST, "ps-precision"))
 BASELINES = (*INSTANCE_STRATEGIES, *ASCENT_STRATEGIES)
 
 
@@ -31,6 +37,13 @@ class Mixed(Experiment):
     seconds: tuple[str, ...] = ("macro-precision", "macro-f1", "coverage")
     alphas: tuple[float, ...] = PAPER_ALPHAS
     baselines: tuple[Strategy, ...] = BASELINES
+
+    def check(self, data: ExperimentData) -> None:
+        for second in self.seconds:
+            if second not in SECONDS:
+                msg = f"What is mixed with precision must be one of {', '.join(SECONDS)}. Got {second!r}."
+                raise InputError(msg)
+        super().check(data)
 
     def list_runs(self, data: ExperimentData) -> list[Run]:
         mixtures = [
@@ -52,24 +65,26 @@ class Mixed(Experiment):
     def present(self, measured: list[Measured], data: ExperimentData) -> Results:
         pairs = [(k, second) for k in self.budgets for second in self.seconds]
         curves = [self._curve(k, second, measured, data) for k, second in pairs]
-        return Results(tuple(map(_tabulate, curves)), tuple(curves))
+        return Results(tuple(map(_tabulate, curves)), tuple(curves), notes=data.notes)
 
     def _curve(self, k: int, second: str, measured: list[Measured], data: ExperimentData) -> MeanCurve:
         points = [self._point({"second": second, "k": k, "alpha": alpha}, measured) for alpha in self.alphas]
         baselines = [each for each in measured if "strategy" in each.run and each.run["k"] == k]
         others = {each.run["strategy"]: _pair(each.values, second) for each in baselines}
         title = f"{FIRST} and {second}, mixed, at {k}, {data.name}"
-        options = {} if data.priors is None else {"condition_positives": "priors", "shift_to_priors": True}
+        options: dict[str, Any] = {} if data.priors is None else {"condition_positives": "priors"}
+        options |= {"shift_to_priors": True} if data.is_shifted else {}
         name = f"{self.name}-{second}-k{k}"
-        return MeanCurve(name, title, FIRST, second, k, tuple(points), others, options=options)
+        return MeanCurve(name, title, FIRST, second, k, tuple(points), others, data.file_name, options=options)
 
     def _point(self, wanted: Run, measured: list[Measured]) -> MeanPoint:
         means, deviations = average([each for each in measured if wanted.items() <= each.run.items()])
-        return MeanPoint(wanted["alpha"], *_pair(means, wanted["second"]), *_pair(deviations, wanted["second"]))
+        spread = _pair(deviations, wanted["second"]) if len(self.seeds) > 1 else ()
+        return MeanPoint(wanted["alpha"], *_pair(means, wanted["second"]), *spread)
 
 
 def _mix(alpha: float, second: str, *, has_priors: bool) -> Strategy:
-    """The mixture by exact expectation, with training frequencies where there are some, as the exact strategies."""
+    """The mixture by default options (exact wherever that is cheap), with training frequencies where there are some."""
     options = {"condition_positives": "priors"} if has_priors else {}
     return Strategy("mixture", f"{1 - alpha:.12g}*{FIRST} + {alpha:.12g}*{second}", options, shifted=has_priors)
 

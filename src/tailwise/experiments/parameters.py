@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tailwise.candidates import Candidates
 from tailwise.experiments.data import ExperimentData
 from tailwise.experiments.experiment import SEEDS, Experiment, Measured, Run, average
 from tailwise.experiments.measuring import metric_columns
@@ -48,15 +47,12 @@ class Parameters(Experiment):
         longest = data.truth.shape[1] if data.given is None else int(data.candidates.sizes.max())
         return sorted({min(top, longest) for top in self.tops})
 
-    def _shorten(self, data: ExperimentData, top: int) -> Candidates:
-        longest = max(self._tops_of(data))
-        return (data.predict(longest) if data.given is None else data.candidates).keep_top(top)
-
     def measure(self, run: Run, data: ExperimentData) -> dict[str, float | None]:
         strategy = find_strategy(self.strategies, run["strategy"])
         strategy = replace(strategy, options={**strategy.options, "tolerance": run["tolerance"]})
-        selection = strategy.select(self._shorten(data, run["top"]), run["k"], data.priors, seed=run["seed"])
-        return {**data.evaluate(selection), "passes": float(selection.passes), "seconds": selection.seconds}
+        candidates = data.shorten(run["top"], max(self._tops_of(data)))
+        selection = strategy.select(candidates, run["k"], data.priors, seed=run["seed"])
+        return {**data.evaluate(selection, run["k"]), "passes": float(selection.passes), "seconds": selection.seconds}
 
     def present(self, measured: list[Measured], data: ExperimentData) -> Results:
         tables = []
@@ -75,5 +71,6 @@ class Parameters(Experiment):
             mine = [each for each in measured if wanted.items() <= each.run.items()]
             means, deviations = average(mine)
             name = f"{strategy.name}, epsilon {tolerance:g}"
-            rows.append(Row(name, means, deviations, strategy.name, own=(strategy.utility,)))
+            spread = deviations if len(mine) > 1 else {}
+            rows.append(Row(name, means, spread, strategy.name, own=(strategy.utility,)))
         return rows

@@ -93,7 +93,8 @@ class MeanPoint:
 class MeanCurve:
     """A trade-off on true labels, averaged over seeds.
 
-    ``others`` are strategies to compare it with; ``options`` are those of ``tailwise select`` that its points need.
+    ``others`` are strategies to compare it with; ``probabilities`` is the name of the file that its points were chosen
+    from, and ``options`` are those of ``tailwise select`` that they need.
     """
 
     name: str
@@ -103,6 +104,7 @@ class MeanCurve:
     k: int
     points: tuple[MeanPoint, ...]
     others: Mapping[str, tuple[float, float]]
+    probabilities: str
     measured: str = "realised"
     options: Mapping[str, Any] = field(default_factory=dict)
 

@@ -3,95 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import shutil
+import math
 import time
-from pathlib import Path
 from typing import Any
 
+from tailwise import __version__
 from tailwise.datasets import save_priors
-from tailwise.datasets.writing import written_beside
-from tailwise.errors import FileError
 from tailwise.experiments.data import ExperimentData
-from tailwise.experiments.experiment import Experiment, Measured, Run, name_run
-from tailwise.experiments.recording import as_json, describe_versions
+from tailwise.experiments.experiment import Experiment, Measured, Run
+from tailwise.experiments.recording import describe_versions
 from tailwise.experiments.results import Results
+from tailwise.experiments.store import Store
 
-__all__ = ["RECORD", "SPECIFICATION", "Store", "run_experiment"]
-
-SPECIFICATION = "specification.json"
-RECORD = "experiment.json"
-RUNS = "runs"
+__all__ = ["identify", "run_experiment", "summarise"]
 
 
-class Store:
-    """The folder of an experiment: its specification, a record of each run, and at the end the results."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def open(self, *, overwrite: bool = False) -> None:
-        """Make the folder, or go on with one that was begun; one that is finished is only replaced when told to."""
-        is_ours = (self.path / SPECIFICATION).is_file()
-        if overwrite and is_ours:
-            shutil.rmtree(self.path)
-        if self.path.exists() and not is_ours and not _is_empty_folder(self.path):
-            msg = f"out must be a new folder, or that of an experiment. Got {self.path}, which exists. Choose another."
-            raise FileError(msg)
-        if (self.path / RECORD).exists():
-            msg = f"out must not be finished yet. Got {self.path}, which is. Use --overwrite to make it anew."
-            raise FileError(msg)
-        try:
-            (self.path / RUNS).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            msg = f"{self.path} could not be made: {error.strerror}. Choose another folder."
-            raise FileError(msg) from error
-
-    def claim(self, identity: dict[str, Any]) -> None:
-        """Write down what the folder is for; one that is for something else is refused."""
-        path = self.path / SPECIFICATION
-        if not path.is_file():
-            _write(path, identity)
-        elif _read(path) != json.loads(as_json(identity)):
-            msg = (
-                f"{self.path} must be a folder of the same experiment on the same data. It was begun with another "
-                "specification or other files. Choose another folder, or use --overwrite."
-            )
-            raise FileError(msg)
-
-    def find(self, run: Run) -> Measured | None:
-        """The record of a run, where there is one."""
-        path = self._path(run)
-        if not path.is_file():
-            return None
-        record = _read(path)
-        return Measured(run, record["values"], record["seconds"])
-
-    def keep(self, measured: Measured) -> None:
-        """Write the record of a run."""
-        _write(self._path(measured.run), {**dataclasses.asdict(measured), "versions": describe_versions()})
-
-    def finish(self, experiment: Experiment, data: ExperimentData, results: Results) -> None:
-        """Write down the results: the folder is finished."""
-        record = {
-            "experiment": experiment.name,
-            "title": f"{experiment.title}: {data.name}",
-            "paper": experiment.paper,
-            **_read(self.path / SPECIFICATION),
-            "versions": describe_versions(),
-            "seconds": results.seconds,
-            "notes": results.notes,
-            "tables": [table.to_dict() for table in results.tables],
-            "curves": [curve.to_dict() for curve in results.curves],
-        }
-        _write(self.path / RECORD, record)
-
-    def count(self) -> int:
-        """Number of runs with a record."""
-        return len(list((self.path / RUNS).glob("*.json")))
-
-    def _path(self, run: Run) -> Path:
-        return self.path / RUNS / f"{name_run(run)}.json"
+def identify(experiment: Experiment, data: ExperimentData) -> dict[str, Any]:
+    """What records must share to stand in one table: the specification, the input files, and the program."""
+    inputs = {role: facts["sha256"] for role, facts in data.describe()["inputs"].items()}
+    return {"specification": experiment.describe(), "inputs": inputs, "tailwise": __version__}
 
 
 def run_experiment(experiment: Experiment, data: ExperimentData, store: Store, *, progress: bool = False) -> Results:
@@ -104,7 +34,7 @@ def run_experiment(experiment: Experiment, data: ExperimentData, store: Store, *
     data : ExperimentData
         What it runs on.
     store : Store
-        Where records are kept.
+        Where records are kept; open.
     progress : bool
         Show a progress bar over the runs on standard error.
 
@@ -115,7 +45,6 @@ def run_experiment(experiment: Experiment, data: ExperimentData, store: Store, *
     """
     from tqdm import tqdm
 
-    store.claim({"specification": experiment.describe(), "data": data.describe()})
     if data.priors is not None:  # for whoever selects by what the curves show
         save_priors(store.path / "priors.npz", data.priors)
     measured = []
@@ -126,26 +55,27 @@ def run_experiment(experiment: Experiment, data: ExperimentData, store: Store, *
     return dataclasses.replace(results, seconds=sum(each.seconds for each in measured))
 
 
+def summarise(experiment: Experiment, data: ExperimentData, results: Results) -> dict[str, Any]:
+    """The record of a finished experiment."""
+    return {
+        "experiment": experiment.name,
+        "title": f"{experiment.title}: {data.name}",
+        "paper": experiment.paper,
+        "specification": experiment.describe(),
+        "data": data.describe(),
+        "versions": describe_versions(),
+        "seconds": results.seconds,
+        "notes": results.notes,
+        "tables": [table.to_dict() for table in results.tables],
+        "curves": [curve.to_dict() for curve in results.curves],
+    }
+
+
 def _make(run: Run, experiment: Experiment, data: ExperimentData, store: Store) -> Measured:
     start = time.perf_counter()
     values = experiment.measure(run, data)
-    measured = Measured(run, values, time.perf_counter() - start)
+    # As a record has it, so that the tables of a first and of a second start are the same.
+    finite = {key: value if value is not None and math.isfinite(value) else None for key, value in values.items()}
+    measured = Measured(run, finite, time.perf_counter() - start)
     store.keep(measured)
     return measured
-
-
-def _is_empty_folder(path: Path) -> bool:
-    return path.is_dir() and not any(path.iterdir())
-
-
-def _write(path: Path, record: dict[str, Any]) -> None:
-    with written_beside(path) as file:
-        file.write(as_json(record).encode())
-
-
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        msg = f"{path} must be a record in JSON. Reading it failed: {error}. Remove it; the run is then made again."
-        raise FileError(msg) from error

@@ -138,10 +138,10 @@ def compare_strategies(
     dict
         Evaluation by the strategy's name.
     """
-    from tailwise.estimators import shift_to_priors  # brings scikit-learn along, which trade-offs do not need
+    from tailwise.estimators.prior_shift import shift_if_possible  # brings scikit-learn, which trade-offs do not need
 
     given = Candidates.of(probabilities)
-    shifted = shift_to_priors(given, priors)
+    shifted = shift_if_possible(given, priors) or given
     evaluations = {}
     for strategy in strategies:
         selection = strategy.select(shifted if strategy.shifted else given, k, priors)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailwise.candidates import Candidates
 from tailwise.experiments.data import ExperimentData
 from tailwise.experiments.experiment import SEEDS, Experiment, Measured, Run
 from tailwise.experiments.measuring import list_strategy_runs, metric_columns, strategy_rows
@@ -27,6 +26,8 @@ class TrueLabels(Experiment):
     name = "true-labels"
     title = "True labels as probabilities"
     paper = "the table of results on true labels in the appendix"
+    takes_probabilities = False
+    needs_probabilities = False
 
     budgets: tuple[int, ...] = (1, 3, 5, 10)
     seeds: tuple[int, ...] = SEEDS
@@ -37,8 +38,8 @@ class TrueLabels(Experiment):
 
     def measure(self, run: Run, data: ExperimentData) -> dict[str, float | None]:
         strategy = find_strategy(self.strategies, run["strategy"])
-        certain = Candidates.of(data.truth)
-        return dict(data.evaluate(strategy.select(certain, run["k"], data.priors, seed=run["seed"])))
+        selection = strategy.select(data.certain, run["k"], data.priors, seed=run["seed"])
+        return dict(data.evaluate(selection, run["k"]))
 
     def present(self, measured: list[Measured], data: ExperimentData) -> Results:
         tables = tuple(
@@ -46,7 +47,7 @@ class TrueLabels(Experiment):
                 f"{self.name}-k{k}",
                 f"{self.title}, at {k}, {data.name}",
                 metric_columns(k),
-                strategy_rows(self.strategies, measured, k, spread=True),
+                strategy_rows(self.strategies, measured, k, spread=len(self.seeds) > 1),
             )
             for k in self.budgets
         )

@@ -51,6 +51,8 @@ def _find_places(table: Table, column: Column) -> dict[str, Mark]:
     known = sorted(value for value in values if value is not None and not math.isnan(value))
     ordered = known[::-1] if column.better == "larger" else known
     texts = list(dict.fromkeys(_as_text(value, column) for value in ordered))
+    if len(known) > 1 and len(texts) == 1:  # where all agree, none is better than another
+        return {}
     return dict(zip(texts, (Mark.BEST, Mark.SECOND), strict=False))
 
 

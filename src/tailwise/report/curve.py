@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -45,6 +47,8 @@ class ReportCurve:
         Other selections, as points beside the curve.
     options : dict of str to Any
         What `select` needs besides to choose the same labels again.
+    probabilities : str
+        Name of the file to choose from.
     """
 
     name: str
@@ -55,6 +59,7 @@ class ReportCurve:
     points: tuple[MeanPoint, ...]
     others: dict[str, tuple[float, float]] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
+    probabilities: str = "probabilities.npz"
 
     def for_page(self) -> dict[str, Any]:
         """What the dial needs: the points, with the commands that choose by them."""
@@ -83,13 +88,14 @@ class ReportCurve:
             for name, value in self.options.items()
         )
         more += " --priors priors.npz" if self.needs_priors(utility) else ""
-        return f'tailwise select probabilities.npz -u "{utility}" -k {self.k}{more} -o chosen.npz'
+        source = shlex.quote(self.probabilities)
+        return f'tailwise select {source} -u "{utility}" -k {self.k}{more} -o chosen.npz'
 
     def _python(self, alpha: float) -> str:
         utility = self.utility_at(alpha)
         more = "".join(f", {name}={value!r}" for name, value in self.options.items() if name != SHIFT)
         more += ', priors="priors.npz"' if self.needs_priors(utility) else ""
-        source = '"probabilities.npz"'
+        source = json.dumps(self.probabilities, ensure_ascii=False)
         if self.options.get(SHIFT):
             source = f'tw.shift_to_priors({source}, "priors.npz")'
         return f'tw.select({source}, "{utility}", k={self.k}{more})'

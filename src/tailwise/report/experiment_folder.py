@@ -86,6 +86,7 @@ def _read_curve(curve: Record) -> tuple[str, ReportCurve]:
         tuple(_read_point(point) for point in curve.parts("points")),
         {name: _read_pair(others, name) for name in others.values},
         curve.get("options", dict, may_be_none=True) or {},
+        curve.get("probabilities", str),
     )
 
 

@@ -119,7 +119,7 @@ def _add_others(axes: Any, others: Mapping[str, tuple[float, float]]) -> None:
 
 
 def _dress(axes: Any, title: str) -> None:
-    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_title(title, loc="left", fontsize=11, parse_math=False)  # a folder's name may hold a dollar
     axes.grid(color="0.92")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
