@@ -9,7 +9,8 @@ import zipfile
 import pytest
 
 from tailwise.datasets import unpacking
-from tailwise.datasets.unpacking import unpack, written_folder
+from tailwise.datasets.unpacking import unpack
+from tailwise.datasets.writing import folder_written_beside
 from tailwise.errors import FileError
 
 
@@ -32,7 +33,7 @@ def make_tar(path, members, mode="w:gz"):
 
 def assert_refused(tmp_path, archive, message, **options):
     before = {each.name for each in tmp_path.iterdir()}
-    with pytest.raises(FileError, match=message), written_folder(tmp_path / "out") as draft:
+    with pytest.raises(FileError, match=message), folder_written_beside(tmp_path / "out") as draft:
         unpack(archive, draft, **options)
     assert {each.name for each in tmp_path.iterdir()} == before
 
@@ -43,7 +44,7 @@ MEMBERS = {"Data/train.txt": b"1 2 3\n" * 1000, "Data/inner/test.txt": b"", "rea
 @pytest.mark.parametrize("make", [make_zip, make_tar], ids=["zip", "tar"])
 def test_an_archive(tmp_path, make):
     archive = make(tmp_path / "a.bin", MEMBERS)
-    with written_folder(tmp_path / "out") as draft:
+    with folder_written_beside(tmp_path / "out") as draft:
         names = unpack(archive, draft)
         assert not (tmp_path / "out").exists()
     assert names == list(MEMBERS)
@@ -53,7 +54,7 @@ def test_an_archive(tmp_path, make):
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
 def test_compressions_of_tar(tmp_path, mode):
-    with written_folder(tmp_path / "out") as draft:
+    with folder_written_beside(tmp_path / "out") as draft:
         assert unpack(make_tar(tmp_path / "a.bin", MEMBERS, mode), draft) == list(MEMBERS)
 
 
@@ -152,7 +153,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
 
 
 def write_and_fail(folder, error):
-    with written_folder(folder) as draft:
+    with folder_written_beside(folder) as draft:
         (draft / "new").touch()
         raise error
 
@@ -180,7 +181,7 @@ def test_the_old_folder_comes_back_when_the_move_fails(tmp_path, monkeypatch):
         real(source, target)
 
     monkeypatch.setattr(os, "replace", fail_second)
-    with pytest.raises(FileError, match="Input/output error"), written_folder(tmp_path / "out"):
+    with pytest.raises(FileError, match="Input/output error"), folder_written_beside(tmp_path / "out"):
         pass
     assert [each.name for each in tmp_path.iterdir()] == ["out"]
     assert os.listdir(tmp_path / "out") == ["old"]
@@ -189,7 +190,7 @@ def test_the_old_folder_comes_back_when_the_move_fails(tmp_path, monkeypatch):
 def test_the_new_folder_replaces_the_old_one(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "old").touch()
-    with written_folder(tmp_path / "out") as draft:
+    with folder_written_beside(tmp_path / "out") as draft:
         (draft / "new").touch()
     assert [each.name for each in tmp_path.iterdir()] == ["out"]
     assert os.listdir(tmp_path / "out") == ["new"]

@@ -1,17 +1,13 @@
-"""Where commands write: files and folders that appear whole or not at all."""
+"""Where commands may write: looked at before long work."""
 
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from tailwise.errors import FileError
 
-__all__ = ["check_new_file", "check_new_folder", "folder_written_beside"]
+__all__ = ["check_new_file", "check_new_folder"]
 
 RECORD = "run.json"
 
@@ -45,27 +41,3 @@ def check_new_folder(path: str, *, overwrite: bool) -> None:
     if not os.access(parent, os.W_OK | os.X_OK):
         msg = f"The output must lie in a folder that may be written. Got {path}: permission denied."
         raise FileError(msg)
-
-
-@contextmanager
-def folder_written_beside(path: str) -> Iterator[Path]:
-    """A draft folder beside the target; moved into its place at the end, or removed after any failure."""
-    target = Path(path).absolute()
-    draft = target.with_name(f".tailwise-{secrets.token_hex(8)}.part")
-    old = target.with_name(f".tailwise-{secrets.token_hex(8)}.old")
-    try:
-        draft.mkdir()
-        yield draft
-        if target.exists():
-            os.replace(target, old)
-        os.replace(draft, target)
-    except OSError as error:
-        if isinstance(error, FileError):
-            raise
-        msg = f"{path} could not be written: {error.strerror or error}. Free the space or choose another folder."
-        raise FileError(msg) from error
-    finally:
-        if old.exists() and not target.exists():  # the second move failed
-            os.replace(old, target)
-        for folder in (draft, old):
-            shutil.rmtree(folder, ignore_errors=True)

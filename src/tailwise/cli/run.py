@@ -58,8 +58,9 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tailwise.cli.outputs import check_new_folder, folder_written_beside
+    from tailwise.cli.outputs import check_new_folder
     from tailwise.cli.pipeline import Pipeline
+    from tailwise.datasets.writing import folder_written_beside
 
     check_new_folder(options.output, overwrite=options.overwrite)
     pipeline = Pipeline(options)

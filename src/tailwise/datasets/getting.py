@@ -11,6 +11,7 @@ from tailwise.datasets.catalogue import DataSet, find_data_set
 from tailwise.datasets.files import save
 from tailwise.datasets.locks import LOCK, check_digest, digest_of, read_lock, write_lock
 from tailwise.datasets.shapes import make_like
+from tailwise.datasets.writing import folder_written_beside
 from tailwise.errors import FileError
 
 __all__ = ["check_target_folder", "get_data", "write_synthetic"]
@@ -54,7 +55,7 @@ def get_data(
         The folder, with a lock file that records where the data came from and all checksums.
     """
     from tailwise.datasets.downloading import download  # imports much that nothing else needs
-    from tailwise.datasets.unpacking import unpack, written_folder
+    from tailwise.datasets.unpacking import unpack
 
     data, target = find_data_set(name), Path(folder)
     check_target_folder(target, overwrite=overwrite)
@@ -70,7 +71,7 @@ def get_data(
     try:
         trust = _check_archive(packed, data, sha256, earlier, source)
         facts = {"name": data.name, "source": source, "sha256": digest_of(packed)}
-        with written_folder(target) as draft:
+        with folder_written_beside(target) as draft:
             names = unpack(packed, draft)
             write_lock(draft, names, **facts, checksum=trust, bytes=packed.stat().st_size)
     finally:
@@ -83,12 +84,10 @@ def write_synthetic(
     name: str, folder: str | os.PathLike[str], *, scale: float = 1.0, seed: int = 0, overwrite: bool = False
 ) -> Path:
     """Write :func:`make_like` to a folder: X and Y as .npz, and in P.tst.npz the true probabilities of the test set."""
-    from tailwise.datasets.unpacking import written_folder
-
     target = Path(folder)
     check_target_folder(target, overwrite=overwrite)
     data = make_like(name, scale=scale, seed=seed)
-    with written_folder(target) as draft:
+    with folder_written_beside(target) as draft:
         matrices = {
             "X.trn.npz": data.train_features,
             "Y.trn.npz": data.train_labels,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import stat
 import tarfile
@@ -16,7 +15,7 @@ from typing import IO, Any, NamedTuple
 
 from tailwise.errors import FileError
 
-__all__ = ["unpack", "written_folder"]
+__all__ = ["unpack"]
 
 MOST_MEMBERS = 10_000
 MOST_BYTES = 1 << 37  # 128 GiB, several times the largest data set of the catalogue
@@ -47,29 +46,6 @@ def unpack(archive: str | os.PathLike[str], folder: Path, *, most_bytes: int = M
         for member, name in zip(members, names, strict=True):
             _copy(archive, member, folder / name)
     return [str(name) for name in names]
-
-
-@contextmanager
-def written_folder(target: Path) -> Iterator[Path]:
-    """A draft beside the target that takes its place at the end, or an older one's; after a failure it goes."""
-    draft = target.with_name(f".tailwise-{secrets.token_hex(8)}.part")
-    old = draft.with_suffix(".old")
-    try:
-        draft.mkdir()
-        yield draft
-        if target.exists():
-            os.replace(target, old)
-        os.replace(draft, target)
-    except FileError:
-        raise
-    except OSError as error:
-        msg = f"{target} could not be written: {error.strerror or error}. Free the space or choose another folder."
-        raise FileError(msg) from error
-    finally:
-        if old.exists() and not target.exists():  # the second move failed
-            os.replace(old, target)
-        for leftover in (draft, old):
-            shutil.rmtree(leftover, ignore_errors=True)
 
 
 @contextmanager

@@ -1,9 +1,10 @@
-"""Writing a file so that it is there whole or not at all."""
+"""Writing a file, or a folder, so that it is there whole or not at all."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import BinaryIO
 
 from tailwise.errors import FileError
 
-__all__ = ["check_place", "written_beside"]
+__all__ = ["check_place", "folder_written_beside", "written_beside"]
 
 
 def check_place(path: str | os.PathLike[str]) -> None:
@@ -44,6 +45,30 @@ def written_beside(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise FileError(msg) from error
     finally:
         draft.unlink(missing_ok=True)  # gone already where the move took place
+
+
+@contextmanager
+def folder_written_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A draft folder beside the target; it takes the target's place at the end, or is removed after any failure."""
+    target = Path(path).absolute()
+    draft = target.with_name(f".tailwise-{secrets.token_hex(8)}.part")
+    old = draft.with_suffix(".old")
+    try:
+        draft.mkdir()
+        yield draft
+        if target.exists():
+            os.replace(target, old)
+        os.replace(draft, target)
+    except FileError:
+        raise
+    except OSError as error:
+        msg = f"{path} could not be written: {error.strerror or error}. Free the space or choose another folder."
+        raise FileError(msg) from error
+    finally:
+        if old.exists() and not target.exists():  # the second move failed
+            os.replace(old, target)
+        for leftover in (draft, old):
+            shutil.rmtree(leftover, ignore_errors=True)
 
 
 def _real(path: str | os.PathLike[str]) -> Path:
