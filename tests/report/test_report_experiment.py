@@ -54,6 +54,14 @@ def test_the_curves_have_dials_and_other_strategies(experiment):
     assert "error_x" not in traces[0]
 
 
+def test_the_curve_is_not_squeezed_by_points_far_away(experiment):
+    page = build_page(experiment(lambda record: record["curves"][0]["others"].update(far=[0.9, 0.9])))
+    near, far = (read_data(page)["charts"][name] for name in ("mixed-k5", "mixed-k3"))
+    assert far["layout"]["xaxis"]["range"] == near["layout"]["xaxis"]["range"]
+    assert far["data"][-1]["name"] == "far (outside)"
+    assert page.count("a double click shows it") == 1
+
+
 def test_names_cannot_break_the_page(experiment):
     page = build_page(experiment())
     assert page.count("</script>") == 3
@@ -122,7 +130,7 @@ def test_what_the_command_writes_is_what_the_page_reads(data_folder, tmp_path, m
     by_line = eval(point["python"], {"tw": tw})
     assert main([*shlex.split(point["command"])[1:], "--quiet"]) == 0
     assert (tw.datasets.load_selection("chosen.npz").labels == by_line.labels).all()
-    names = [trace["name"] for trace in shown["charts"][curve["name"]]["data"][2:]]
+    names = [trace["name"].removesuffix(" (outside)") for trace in shown["charts"][curve["name"]]["data"][2:]]
     assert names == list(curve["others"])
     assert page.count('<table class="figures">') == len(record["tables"])
     assert all(html.escape(note) in page for note in record["notes"])

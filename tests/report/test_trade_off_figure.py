@@ -9,6 +9,7 @@ import pytest
 import tailwise as tw
 from tailwise.errors import MissingExtraError
 from tailwise.report.figures import save_trade_off
+from tailwise.report.framing import frame
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -38,8 +39,32 @@ def test_everything_is_named(tmp_path, curve):
     with matplotlib.rc_context({"svg.fonttype": "none"}):  # letters as letters, so that they can be read
         save_trade_off(path, curve, OTHERS, title=TITLE)
     content = path.read_text()
-    for text in (*OTHERS, TITLE, "precision (expected)", "macro-f1 (expected)", "precision + macro-f1, mixed"):
+    for text in (TITLE, "precision (expected)", "macro-f1 (expected)", "precision + macro-f1, mixed"):
         assert f">{text}<" in content
+    for name, (first, second) in OTHERS.items():
+        assert f">{name} (outside: {first:.3g}, {second:.3g})<" in content
+
+
+def test_points_far_away_stand_in_the_legend_only(tmp_path, curve):
+    path = tmp_path / "curve.svg"
+    first, second = curve.points[0].first, curve.points[0].second
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        save_trade_off(path, curve, {"near": (first, second - 0.02), "far": (first + 9, second)}, title=TITLE)
+    assert ">near<" in path.read_text()
+    assert f">far (outside: {first + 9:.3g}, {second:.3g})<" in path.read_text()
+
+
+def test_the_window_holds_the_curve_and_what_is_near():
+    curve = [(0.2, 0.1), (0.4, 0.5)]
+    (x, y), outside = frame(curve, {"near": (0.05, 0.3), "above": (0.3, 1.0), "left": (-0.01, 0.3)})
+    assert x == pytest.approx((0.05 - 0.06 * 0.35, 0.4 + 0.06 * 0.35))
+    assert y == pytest.approx((0.1 - 0.06 * 0.4, 0.5 + 0.06 * 0.4))
+    assert outside == {"above", "left"}
+
+
+@pytest.mark.parametrize("curve", [[(0.2, 0.1)], [(0.2, 0.1), (0.2, 0.5)]])
+def test_a_curve_without_length_leaves_nothing_out(curve):
+    assert frame(curve, {"far": (9.0, 9.0)}) == (None, set())
 
 
 def test_a_curve_alone(tmp_path, curve):

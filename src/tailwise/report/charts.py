@@ -6,6 +6,7 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tailwise.report.framing import frame
 from tailwise.report.words import metric_title
 
 if TYPE_CHECKING:
@@ -53,11 +54,12 @@ def draw_curve(curve: ReportCurve) -> Figure:
         "hoverinfo": "skip",
         "marker": {"color": "rgba(0,0,0,0)", "size": 18, "line": {"color": RED, "width": 3}},
     }
+    window, outside = frame([(point.first, point.second) for point in curve.points], curve.others)
     others = [
         {
             "type": "scatter",
             "mode": "markers",
-            "name": _safe(name),
+            "name": f"{_safe(name)} (outside)" if name in outside else _safe(name),
             "x": [values[0]],
             "y": [values[1]],
             "hovertemplate": f"{_safe(name)}<br>{_safe(first)} %{{x:.2%}}<br>{_safe(second)} %{{y:.2%}}<extra></extra>",
@@ -65,8 +67,10 @@ def draw_curve(curve: ReportCurve) -> Figure:
         }
         for turn, (name, values) in enumerate(curve.others.items())
     ]
-    titles = [f"{name}, {curve.measured}, percent" for name in (first, second)]
-    return {"data": [points, picked, *others], "layout": _layout(*titles)}
+    layout = _layout(*(f"{name}, {curve.measured}, percent" for name in (first, second)))
+    for axis, ends in zip(("xaxis", "yaxis"), window or (), strict=False):
+        layout[axis]["range"] = list(ends)
+    return {"data": [points, picked, *others], "layout": layout}
 
 
 def draw_bins(bins: Sequence[BinGain], values: Sequence[tuple[float, float]], title: str) -> Figure:

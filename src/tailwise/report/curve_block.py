@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from tailwise.report.markup import chart_box
+from tailwise.report.framing import frame
+from tailwise.report.markup import chart_box, paragraph
 from tailwise.report.words import metric_title
 
 if TYPE_CHECKING:
@@ -21,6 +22,11 @@ def curve_block(curve: ReportCurve) -> str:
     first, second = html.escape(metric_title(curve.first)), html.escape(metric_title(curve.second))
     name = html.escape(curve.name)
     chart = chart_box(curve.name, f"Trade-off curve of {curve.first} and {curve.second}, {curve.measured} values")
+    _, outside = frame([(point.first, point.second) for point in curve.points], curve.others)
+    if outside:
+        chart += paragraph(
+            "What is marked outside lies too far away to be drawn; a double click shows it.", kind="note"
+        )
     return f"""{chart}
 <div class="dial" data-dial="{name}">
 <label for="dial-{name}"><span>Largest drop of {first} you accept</span> <output data-show="drop"></output></label>

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailwise.datasets.writing import written_beside
 from tailwise.errors import MissingExtraError
+from tailwise.report.framing import frame
 
 if TYPE_CHECKING:
     from tailwise.estimators.reliability import Reliability
@@ -40,7 +41,7 @@ def save_trade_off(
     figure = _new_figure(8.5, 5)
     axes = figure.add_subplot()
     curve.plot(axes)
-    _add_others(axes, others)
+    _add_others(axes, [(point.first, point.second) for point in curve.points], others)
     _dress(axes, title)
     _save(figure, path)
 
@@ -62,7 +63,8 @@ def save_mean_curve(paths: Sequence[str | os.PathLike], curve: MeanCurve) -> Non
     axes.errorbar(
         first, second, xerr=across, yerr=along, marker="o", markersize=4, color="C2", capsize=2, label="mixed"
     )
-    _add_others(axes, {name: (100 * one, 100 * two) for name, (one, two) in curve.others.items()})
+    others = {name: (100 * one, 100 * two) for name, (one, two) in curve.others.items()}
+    _add_others(axes, list(zip(first, second, strict=True)), others)
     axes.set_xlabel(f"{curve.first} @{curve.k}, percent")
     axes.set_ylabel(f"{curve.second} @{curve.k}, percent")
     _dress(axes, curve.title)
@@ -111,10 +113,15 @@ def _save(figure: Any, path: str | os.PathLike) -> None:
         figure.savefig(file, dpi=144, format=Path(path).suffix.removeprefix("."))
 
 
-def _add_others(axes: Any, others: Mapping[str, tuple[float, float]]) -> None:
+def _add_others(axes: Any, curve: Sequence[tuple[float, float]], others: Mapping[str, tuple[float, float]]) -> None:
+    """Other selections as points; those far from the curve stand in the legend only, with their values."""
+    window, outside = frame(curve, others)
     for turn, (name, (first, second)) in enumerate(others.items()):
         color = _COLOURS[turn % len(_COLOURS)]
-        axes.plot(first, second, _MARKERS[turn % len(_MARKERS)], color=color, label=name)
+        label = f"{name} (outside: {first:.3g}, {second:.3g})" if name in outside else name
+        axes.plot(first, second, _MARKERS[turn % len(_MARKERS)], color=color, label=label)
+    if window is not None:
+        axes.set(xlim=window[0], ylim=window[1])
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
