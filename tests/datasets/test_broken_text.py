@@ -42,7 +42,11 @@ WRONG = {
     "json blank": ("a.jsonl", '{"labels": [1]}\n\n', r"line 2: expected an object .* Got ''"),
     "json scores": ("a.jsonl", '{"labels": [1], "scores": []}\n', r"line 1: expected 1 scores, as many as labels"),
     "json nan": ("a.jsonl", '{"labels": [1], "scores": [NaN]}\n', r"line 1: expected 1 scores.*Got '\[nan\]'"),
-    "json text": ("a.jsonl", '{"labels": [1], "scores": ["1"]}\n', r"line 1: expected 1 scores, .* all finite numbers"),
+    "json text": (
+        "a.jsonl",
+        '{"labels": [1], "scores": ["1"]}\n',
+        r"line 1: expected 1 scores, .* all numbers of at most 3",
+    ),
     "json mixed": ("a.jsonl", '{"labels": ["a"]}\n{"labels": [1]}\n', r"line 2: expected a name of a label.*Got '1'"),
     "json mixed numbers": (
         "a.jsonl",
@@ -114,7 +118,7 @@ PAIRS = {
         r"must be two arrays of one shape \(n, k'\), .* Got int64 \(1, 2\) and float64 \(1, 1\)",
     ),
     "fractions": ([[0.5]], [[0.5]], r"label numbers and scores\. Got float64"),
-    "negative": ([[-2]], [[0.5]], r"label numbers of at least 0, or -1 for an empty slot\. Got -2\."),
+    "negative": ([[-2]], [[0.5]], r"label numbers from 0 to 2147483646, or -1 for an empty slot\. Got -2\."),
     "twice": ([[1, 1]], [[0.5, 0.5]], r"Instance 0 holds label 1 twice"),
 }
 
@@ -216,7 +220,7 @@ def test_a_wrong_filter(tmp_path, line):
     with pytest.raises(FileError, match=rf"filter\.txt, line 2: expected two numbers, .* Got '{line}'"):
         load_filter(tmp_path / "filter.txt")
     (tmp_path / "filter.txt").write_text("0 99999999999999999999\n")
-    with pytest.raises(FileError, match="Got one of more than 63 bits"):
+    with pytest.raises(FileError, match=r"line 1: expected two numbers, .* Got '0 99999999999999999999'"):
         load_filter(tmp_path / "filter.txt")
 
 

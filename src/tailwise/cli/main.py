@@ -55,6 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _drop_output()
         return BROKEN_PIPE
+    except MemoryError:
+        print("tailwise: error: There is not enough memory for this. Use fewer candidates (--top N).", file=sys.stderr)
+        return BAD_INPUT
     except OSError as error:  # files raise FileError, so this is standard output
         _drop_output()
         print(f"tailwise: error: The output could not be written: {error.strerror}.", file=sys.stderr)

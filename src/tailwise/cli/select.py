@@ -10,7 +10,7 @@ from tailwise.cli.search_options import add_search_options, parse_budget, read_s
 
 if TYPE_CHECKING:
     from tailwise.candidates import Candidates
-    from tailwise.datasets import Contents
+    from tailwise.datasets import Contents, LabelNames
     from tailwise.selection import Selection
 
 __all__ = ["add_parser"]
@@ -70,11 +70,12 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from tailwise.candidates import Candidates
     from tailwise.cli.main import INTERRUPTED
-    from tailwise.datasets import check_writable_target, names_for, save_selection
+    from tailwise.datasets import check_writable_target, save_selection
     from tailwise.selection import select
 
     check_writable_target(options.output, overwrite=options.overwrite)
     contents, priors = _load(options)
+    names = _find_names(contents, options)
     candidates = Candidates.of(contents.matrix, top=options.top)
     selection = select(
         _shift(candidates, priors) if options.shift_to_priors else candidates,
@@ -91,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
         options.output,
         selection,
         probabilities=contents.matrix,
-        label_names=names_for(contents, options.probabilities),
+        label_names=names,
         instance_names=contents.instance_names,
     )
     if not options.quiet:
@@ -112,10 +113,19 @@ def _load(options: argparse.Namespace) -> tuple[Contents, Any]:
     if is_priors_file(options.priors):
         counted = load_priors(options.priors)
         return contents.widened(counted.n_labels, options.probabilities), counted
-    priors = load_like(options.priors, contents, options.probabilities, names)
+    priors = load_like(options.priors, contents, options.probabilities, names, same_instances=False)
     # Text lists labels and does not say how many there are; the training labels may.
     contents = contents.widened(priors.matrix.shape[1], options.probabilities)
     return contents, as_labels(priors.matrix, options.priors)
+
+
+def _find_names(contents: Contents, options: argparse.Namespace) -> LabelNames | None:
+    """What the output calls the labels; names that lie beside the file are left out where it cannot hold them."""
+    from tailwise.datasets import names_for
+    from tailwise.datasets.selections import names_to_write
+
+    names = names_for(contents, options.probabilities)
+    return names_to_write(options.output, names, are_needed=contents.label_names is not None)
 
 
 def _shift(candidates: Candidates, priors: Any) -> Candidates:

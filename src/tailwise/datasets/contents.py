@@ -80,6 +80,42 @@ class Contents:
         ranks = None if self.ranks is None else self.ranks[order]
         return replace(self, matrix=matrix, ranks=ranks, ranking=None, label_names=names, is_open=False)
 
+    def in_order_of(self, names: tuple[str, ...] | None, source: Any) -> Contents:
+        """With the instances in the order of `names`, found by their names here.
+
+        Where a file has no names, its instances are called 0, 1, 2, ...; where that fits no name of the other file,
+        they are taken as they come.
+        """
+        n = self.matrix.shape[0]
+        numbered = tuple(map(str, range(n)))
+        mine, wanted = self.instance_names or numbered, names or numbered
+        if mine == wanted:
+            return self
+        places = {name: row for row, name in enumerate(mine)}
+        if sorted(mine) == sorted(wanted) and len(places) == n:
+            return self._rows_at(np.array([places[name] for name in wanted]))
+        if self.instance_names is None or names is None:
+            return self
+        strange = next((name for name in wanted if name not in places), None)
+        what = "each instance once" if strange is None else f"the instance {strange!r}, as the file that it goes with"
+        msg = f"{source} must hold {what}. It does not. Write both files for the same instances."
+        raise FileError(msg)
+
+    def _rows_at(self, rows: NDArray) -> Contents:
+        """These rows, in this order."""
+        counts = np.diff(self.matrix.indptr)[rows]
+        starts = np.concatenate([[0], np.cumsum(counts)])[:-1]
+        entries = np.repeat(self.matrix.indptr[rows] - starts, counts) + np.arange(counts.sum())
+        return replace(
+            self,
+            matrix=self.matrix[rows],
+            features=None if self.features is None else self.features[rows],
+            ranking=None if self.ranking is None else self.ranking[rows],
+            ranks=None if self.ranks is None else self.ranks[entries],
+            scores=None if self.scores is None else self.scores[entries],
+            instance_names=tuple((self.instance_names or tuple(map(str, range(rows.size))))[row] for row in rows),
+        )
+
     def chosen(self, source: Any) -> Chosen:
         """The contents as a selection: ranked where an order is there, else a 0/1 matrix."""
         try:

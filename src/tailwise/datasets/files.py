@@ -14,6 +14,7 @@ from tailwise.datasets.contents import Contents
 from tailwise.datasets.formats import FEATURES, NAMES, RANKING, SCORES, Format, find_format, find_format_to_write
 from tailwise.datasets.label_names import LabelNames
 from tailwise.datasets.matrices import tidy_csr
+from tailwise.datasets.text_lines import LARGEST
 from tailwise.errors import FileError, InputError
 from tailwise.parameters import is_integer
 
@@ -230,7 +231,17 @@ def write_contents(path: Path, contents: Contents, format: str | None = None) ->
     parts |= {RANKING} if contents.ranks is not None else set()
     parts |= {NAMES} if contents.label_names is not None else set()
     found = find_format_to_write(path, frozenset(parts), format)
+    if found.is_text:
+        _check_finite(contents)
     found.write(path, contents)
+
+
+def _check_finite(contents: Contents) -> None:
+    for name, values in (("matrix", contents.values), ("features", getattr(contents.features, "data", np.zeros(0)))):
+        is_wrong = ~(np.abs(values) <= LARGEST) if values.dtype.kind == "f" else np.zeros(0, dtype=bool)
+        if is_wrong.any():
+            msg = f"{name} must hold finite numbers to be written as text. Got {values[np.argmax(is_wrong)]}. Use .npz."
+            raise InputError(msg)
 
 
 def _check_sizes(contents: Contents) -> None:

@@ -16,9 +16,12 @@ from tailwise.datasets.text_lines import refuse_line
 from tailwise.errors import FileError
 
 if TYPE_CHECKING:
+    import scipy.sparse as sp
     from numpy.typing import NDArray
 
-__all__ = ["load_filter"]
+__all__ = ["is_text_filter", "load_filter", "pairs_of"]
+
+MOST_DIGITS = 18  # of a number that 63 bits hold
 
 
 def load_filter(path: str | os.PathLike[str]) -> NDArray:
@@ -29,11 +32,24 @@ def load_filter(path: str | os.PathLike[str]) -> NDArray:
     ndarray of int64, shape (pairs, 2)
         Instances and labels, numbered from 0.
     """
-    if without_gz(path).endswith((".txt", ".csv", ".tsv")):
+    if is_text_filter(path):
         return _read_text(path)
-    from tailwise.datasets.files import load
+    from tailwise.datasets.files import load_contents
 
-    matrix = load(path)
+    contents = load_contents(path)
+    if contents.label_names is not None:
+        msg = f"{path} must number its labels. It names them. Give it to evaluate, with the truth that it belongs to."
+        raise FileError(msg)
+    return pairs_of(contents.matrix)
+
+
+def is_text_filter(path: str | os.PathLike[str]) -> bool:
+    """Whether a file holds pairs as text, rather than as a matrix."""
+    return without_gz(path).endswith((".txt", ".csv", ".tsv"))
+
+
+def pairs_of(matrix: sp.csr_array) -> NDArray:
+    """The instances and labels of the entries of a matrix that are not 0."""
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     return np.column_stack([rows, matrix.indices])[matrix.data != 0].astype(np.int64)
 
@@ -46,12 +62,8 @@ def _read_text(path: Any) -> NDArray:
         words = line.split()
         if not words:
             continue
-        if len(words) != 2 or not (words[0].isdigit() and words[1].isdigit()):
+        if len(words) != 2 or not all(word.isdigit() and len(word) <= MOST_DIGITS for word in words):
             came = line[:40].decode(errors="replace")
             refuse_line(path, number, "two numbers, of an instance and of a label", came)
         pairs.append((int(words[0]), int(words[1])))
-    try:
-        return np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    except OverflowError as error:
-        msg = f"{path} must hold numbers of instances and labels. Got one of more than 63 bits. Check the file."
-        raise FileError(msg) from error
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)

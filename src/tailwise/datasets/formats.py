@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tailwise.datasets.contents import Contents
 from tailwise.datasets.jsonl import read_jsonl, read_jsonl_blocks, write_jsonl
-from tailwise.datasets.lightxml import pair_of, read_npy, write_npy
+from tailwise.datasets.lightxml import pair_to_write, read_npy, write_npy
 from tailwise.datasets.npz import read_npz, write_npz
-from tailwise.datasets.opening import opened, without_gz
+from tailwise.datasets.opening import is_compressed, opened, without_gz
 from tailwise.datasets.parquet import read_parquet, read_parquet_blocks, write_parquet
 from tailwise.datasets.prediction_text import (
+    check_names,
     read_prediction_blocks,
     read_prediction_text,
     starts_prediction_text,
@@ -49,7 +50,7 @@ class Format:
     name, title : str
         What the format is called in a parameter, and in messages.
     suffixes : tuple of str
-        The endings of its files, in lower case, with the dot; text may end in .gz besides.
+        The endings of its files, in lower case, with the dot.
     read, write : callable
         From a path to Contents, and back; the same Contents always give the same bytes.
     holds : frozenset of str
@@ -60,8 +61,12 @@ class Format:
         Whether the first bytes are of this format, where several share a suffix.
     targets : callable
         The files that writing to a path makes.
+    check_names : callable
+        Refuses names of labels that a file could not hold.
     is_ordered : bool
         Whether the labels of an instance are always read as a ranking, in the order in which the file lists them.
+    is_text : bool
+        Whether files are text: they may be compressed (.gz), and hold finite numbers only.
     """
 
     name: str
@@ -73,7 +78,9 @@ class Format:
     blocks: Callable[[Any], Iterator[Contents]] | None = None
     recognises: Callable[[bytes], bool] | None = None
     targets: Callable[[Any], tuple[Any, ...]] = lambda path: (path,)
+    check_names: Callable[[Sequence[str]], None] = lambda names: None
     is_ordered: bool = False
+    is_text: bool = False
 
 
 FORMATS = [
@@ -86,7 +93,7 @@ FORMATS = [
         read_npy,
         write_npy,
         frozenset({SCORES, RANKING}),
-        targets=lambda path: pair_of(path) or (path,),
+        targets=pair_to_write,
         is_ordered=True,
     ),
     Format(
@@ -98,7 +105,9 @@ FORMATS = [
         frozenset({SCORES, RANKING, NAMES}),
         read_prediction_blocks,
         starts_prediction_text,
+        check_names=check_names,
         is_ordered=True,
+        is_text=True,
     ),
     Format(
         "repository",
@@ -109,6 +118,7 @@ FORMATS = [
         frozenset({FEATURES}),
         read_repository_blocks,
         starts_repository_text,
+        is_text=True,
     ),
     Format(
         "split",
@@ -119,6 +129,7 @@ FORMATS = [
         frozenset({SCORES}),
         read_split_blocks,
         starts_split_text,
+        is_text=True,
     ),
     Format(
         "svmlight",
@@ -129,6 +140,7 @@ FORMATS = [
         frozenset({FEATURES}),
         read_svmlight_blocks,
         starts_svmlight,
+        is_text=True,
     ),
     Format(
         "jsonl",
@@ -139,6 +151,7 @@ FORMATS = [
         frozenset({SCORES, RANKING, NAMES}),
         read_jsonl_blocks,
         is_ordered=True,
+        is_text=True,
     ),
     Format(
         "parquet",
@@ -166,7 +179,7 @@ def find_format(path: str | os.PathLike[str], name: str | None = None) -> Format
             return each
     came = head[:40].split(b"\n")[0].decode(errors="replace")
     forms = "; ".join(each.title for each in formats)
-    msg = f"{path}, line 1: expected one of the text formats ({forms}). Got {came!r}. Give format= if it is one."
+    msg = f"{path}, line 1: expected one of the text formats ({forms}). Got {came!r}. Check how it was written."
     raise FileError(msg)
 
 
@@ -188,13 +201,15 @@ def _formats_of(path: str | os.PathLike[str], name: str | None) -> list[Format]:
     if name is not None:
         check_choice("format", name, tuple(each.name for each in FORMATS))
         return [each for each in FORMATS if each.name == name]
-    ending = without_gz(path)
+    ending, is_packed = without_gz(path), is_compressed(path)
+    able = [each for each in FORMATS if each.is_text or not is_packed]
     matches = [
-        (max(map(len, fits)), each) for each in FORMATS if (fits := [s for s in each.suffixes if ending.endswith(s)])
+        (max(map(len, fits)), each) for each in able if (fits := [s for s in each.suffixes if ending.endswith(s)])
     ]
     if not matches:
-        known = ", ".join(dict.fromkeys(f"{each.suffixes[0]} ({each.title})" for each in FORMATS))
-        msg = f"path must end in a known suffix: {known}. Got {path}. Rename or convert the file."
+        known = ", ".join(dict.fromkeys(f"{each.suffixes[0]} ({each.title})" for each in able))
+        where = " before .gz" if is_packed else ""
+        msg = f"path must end in a known suffix{where}: {known}. Got {path}. Rename or convert the file."
         raise FileError(msg)
     longest = max(length for length, _ in matches)
     return [each for length, each in matches if length == longest]

@@ -15,8 +15,8 @@ import numpy as np
 
 from tailwise.datasets.contents import Contents
 from tailwise.datasets.opening import opened
-from tailwise.datasets.row_lists import RowLists
-from tailwise.datasets.text_lines import refuse_line, written_text
+from tailwise.datasets.row_lists import RowLists, is_text
+from tailwise.datasets.text_lines import LARGEST, refuse_line, written_text
 
 __all__ = ["read_jsonl", "read_jsonl_blocks", "write_jsonl"]
 
@@ -65,14 +65,16 @@ def write_jsonl(path: Any, contents: Contents) -> None:
 
 def _plain(values: Any) -> list[Any]:
     """Numbers as Python's own, as short as their type allows."""
-    return [float(text) for text in values.astype(np.str_)] if values.dtype == np.float32 else values.tolist()
+    if values.dtype == np.float32:
+        return [float(text) for text in values.astype(np.str_)]
+    return values.astype(np.int8).tolist() if values.dtype == np.bool_ else values.tolist()
 
 
 def _append(lists: RowLists, path: Any, line: int, text: bytes) -> Any:
     """Add the row of a line; gives its id, or None."""
     try:
         record = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         record = None
     labels = record.get("labels") if isinstance(record, dict) else None
     if not isinstance(labels, list):
@@ -80,14 +82,18 @@ def _append(lists: RowLists, path: Any, line: int, text: bytes) -> Any:
         refuse_line(path, line, 'an object {"id": ..., "labels": [...], "scores": [...]}', came)
     scores = record.get("scores", [1.0] * len(labels))
     is_right = isinstance(scores, list) and len(scores) == len(labels)
-    if not is_right or not all(type(score) in (int, float) and np.isfinite(score) for score in scores):
-        refuse_line(path, line, f"{len(labels)} scores, as many as labels, all finite numbers", str(scores)[:EXCERPT])
+    if not is_right or not all(type(score) in (int, float) and abs(score) <= LARGEST for score in scores):
+        expected = f"{len(labels)} scores, as many as labels, all numbers of at most {LARGEST:.4g}"
+        refuse_line(path, line, expected, str(scores)[:EXCERPT])
     lists.append(labels, scores, line)
-    return record.get("id")
+    name = record.get("id")
+    if not (name is None or type(name) is int or (type(name) is str and is_text(name))):
+        refuse_line(path, line, "an id that is text or a whole number", ascii(name)[:EXCERPT])
+    return name
 
 
 def _names_of(ids: list[Any], first: int) -> tuple[str, ...] | None:
-    """The ids as text; None where they are missing or the numbers of their rows."""
+    """The ids as text, the number of its row for one that is missing; None where all are these numbers."""
     if all(each is None or (type(each) is int and each == row) for row, each in enumerate(ids, first)):
         return None
-    return tuple(str(each) for each in ids)
+    return tuple(str(row if each is None else each) for row, each in enumerate(ids, first))

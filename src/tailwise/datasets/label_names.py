@@ -36,6 +36,10 @@ class LabelNames:
     def __init__(self, ids: Iterable[str], titles: Iterable[str] | None = None) -> None:
         self.ids = tuple(ids)
         self.titles = None if titles is None else tuple(titles)
+        for name in (*self.ids, *(self.titles or ())):
+            if not isinstance(name, str):
+                msg = f"label names must be text. Got {name!r}. Use str(...) for each."
+                raise InputError(msg)
         self._numbers = {name: number for number, name in enumerate(self.ids)}
         if len(self._numbers) < len(self.ids):
             twice = next(name for number, name in enumerate(self.ids) if self._numbers[name] != number)
@@ -94,6 +98,11 @@ def load_label_names(path: str | os.PathLike[str]) -> LabelNames:
 
 def save_label_names(path: str | os.PathLike[str], names: LabelNames) -> None:
     """Write one label a line, so that :func:`load_label_names` reads it."""
+    for texts, marks in ((names.ids, "\n\r\t"), (names.titles or (), "\n\r")):
+        for name in texts:
+            if any(mark in name for mark in marks):
+                msg = f"Names in a file must hold no line end, and identifiers no tab. Got {name!r}. Rename the label."
+                raise InputError(msg)
     titles = [""] * len(names) if names.titles is None else [f"\t{title}" for title in names.titles]
     with written_beside(path) as file:
         file.write("".join(f"{each}{title}\n" for each, title in zip(names.ids, titles, strict=True)).encode())

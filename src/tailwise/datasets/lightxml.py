@@ -14,6 +14,7 @@ from tailwise.chosen import EMPTY
 from tailwise.datasets.contents import Contents
 from tailwise.datasets.matrices import tidy_csr
 from tailwise.datasets.opening import opened
+from tailwise.datasets.text_lines import ANY
 from tailwise.datasets.text_values import ordered_contents
 from tailwise.datasets.writing import written_beside
 from tailwise.errors import FileError, InputError
@@ -21,7 +22,7 @@ from tailwise.errors import FileError, InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["pair_of", "read_npy", "write_npy"]
+__all__ = ["pair_of", "pair_to_write", "read_npy", "write_npy"]
 
 LABELS, SCORES = "-labels.npy", "-scores.npy"
 
@@ -36,6 +37,15 @@ def pair_of(path: Any) -> tuple[Path, Path] | None:
     return None
 
 
+def pair_to_write(path: Any) -> tuple[Path, Path]:
+    """The two files that writing to a path makes."""
+    pair = pair_of(path)
+    if pair is None:
+        msg = f"path must end in {LABELS} or {SCORES}, a pair of files. Got {path}."
+        raise InputError(msg)
+    return pair
+
+
 def read_npy(path: Any) -> Contents:
     """A pair, ranked by the order within its rows; or a dense matrix, whose zeros are left out."""
     pair = pair_of(path)
@@ -48,8 +58,9 @@ def read_npy(path: Any) -> Contents:
             f"Got {labels.dtype} {labels.shape} and {scores.dtype} {scores.shape}."
         )
         raise FileError(msg)
-    if labels.min() < EMPTY:
-        msg = f"{pair[0]} must hold label numbers of at least 0, or -1 for an empty slot. Got {labels.min()}."
+    if labels.min() < EMPTY or labels.max() >= ANY:
+        came = labels.min() if labels.min() < EMPTY else labels.max()
+        msg = f"{pair[0]} must hold label numbers from 0 to {ANY - 1}, or -1 for an empty slot. Got {came}."
         raise FileError(msg)
     is_used = labels != EMPTY
     parts = is_used.sum(axis=1), labels[is_used].astype(np.int32), scores[is_used]
@@ -58,10 +69,7 @@ def read_npy(path: Any) -> Contents:
 
 def write_npy(path: Any, contents: Contents) -> None:
     """Both files of the pair, whichever of them is named; best first, -1 for an empty slot."""
-    pair = pair_of(path)
-    if pair is None:
-        msg = f"path must end in {LABELS} or {SCORES}, a pair of files. Got {path}."
-        raise InputError(msg)
+    pair = pair_to_write(path)
     matrix, order = contents.matrix, contents.best_first()
     counts = np.diff(matrix.indptr)
     is_used = np.arange(max(1, int(counts.max()))) < counts[:, None]

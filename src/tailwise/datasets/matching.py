@@ -28,8 +28,10 @@ def load_all_labels(path: Any, label_names: Any = None) -> Contents:
     return contents if names is None else contents.widened(len(names), path)
 
 
-def load_like(path: Any, first: Contents, first_path: Any, names: LabelNames | None = None) -> Contents:
-    """Read a file whose labels are those of another one, read before.
+def load_like(
+    path: Any, first: Contents, first_path: Any, names: LabelNames | None = None, *, same_instances: bool = True
+) -> Contents:
+    """Read a file whose labels, and by default instances, are those of another one, read before.
 
     Parameters
     ----------
@@ -39,8 +41,12 @@ def load_like(path: Any, first: Contents, first_path: Any, names: LabelNames | N
         The other file.
     names : LabelNames, optional
         The names of all labels; `first` is in their order.
+    same_instances : bool
+        Whether the rows are the same instances, too: they are then put in the same order where both files name them.
     """
     contents = load_contents(path)
+    if same_instances and contents.matrix.shape[0] == first.matrix.shape[0]:
+        contents = contents.in_order_of(first.instance_names, path)
     if contents.label_names is not None:
         known = names or names_for(first, first_path)
         if known is None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from typing import BinaryIO, cast
 
 from tailwise.errors import FileError
@@ -31,9 +33,11 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with _open(path) as raw:
             if is_compressed(path):
                 with gzip.open(raw) as unpacked:
-                    yield cast(BinaryIO, unpacked)
+                    yield _without_mark(cast(BufferedReader, unpacked))
             else:
-                yield raw
+                yield _without_mark(raw)
+    except FileError:
+        raise
     except EOFError as error:
         msg = f"{path} must be a whole .gz file. It was cut short. Copy or download it again."
         raise FileError(msg) from error
@@ -42,9 +46,19 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             f"{path} must be a valid .gz file. Unpacking it failed: {error}. Copy it again, or drop .gz from its name."
         )
         raise FileError(msg) from error
+    except OSError as error:
+        msg = f"{path} could not be read: {error.strerror or error}. Copy the file to another place and try again."
+        raise FileError(msg) from error
 
 
-def _open(path: str | os.PathLike[str]) -> BinaryIO:
+def _without_mark(file: BufferedReader) -> BinaryIO:
+    """The file behind the mark that some programs put before text in UTF-8."""
+    if file.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
+        file.read(len(codecs.BOM_UTF8))
+    return file
+
+
+def _open(path: str | os.PathLike[str]) -> BufferedReader:
     try:
         return open(path, "rb")
     except (FileNotFoundError, NotADirectoryError) as error:

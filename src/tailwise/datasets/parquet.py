@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tailwise.datasets.contents import Contents
-from tailwise.datasets.label_names import LabelNames
-from tailwise.datasets.matrices import build_csr
 from tailwise.datasets.opening import opened
+from tailwise.datasets.parquet_entries import EntryReader, join_entries, slice_entries
 from tailwise.datasets.writing import written_beside
-from tailwise.errors import FileError, MissingExtraError
+from tailwise.errors import FileError, InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,22 +30,36 @@ BATCH = 1 << 20  # entries read at a time
 
 def read_parquet(path: Any) -> Contents:
     """The entries as a matrix, in whatever order they are."""
-    with _table_file(path) as file:
-        notes, columns = _notes(file), _columns(file, path)
-        table = file.read(columns=[name for name in columns.values() if name])
-        return _contents(path, notes, {part: table[name] for part, name in columns.items() if name})
+    with _opened_table(path) as file:
+        columns, reader = _columns(file, path), EntryReader(path, _read_notes(file, path))
+        entries = reader.read(_parts(file.read(columns=list(columns.values())), columns))
+        if reader.n_instances == 0:
+            msg = f"{path} must hold at least one instance. It holds none. Check how it was written."
+            raise FileError(msg)
+        return reader.contents(entries, 0, reader.n_instances)
 
 
 def read_parquet_blocks(path: Any) -> Iterator[Contents]:
-    """The same in pieces of whole instances; these must come one after another in the file."""
-    with _table_file(path) as file:
-        notes, columns = _notes(file), _columns(file, path)
-        yield from _merge_instances(path, notes, columns, file)
+    """The same in pieces of whole instances; the entries of an instance must come one after another in the file."""
+    arrow, _ = _import_pyarrow()
+    with _opened_table(path) as file:
+        columns, reader = _columns(file, path), EntryReader(path, _read_notes(file, path))
+        first, waiting = 0, reader.read(_parts(file.schema_arrow.empty_table(), columns))
+        for batch in file.iter_batches(batch_size=BATCH, columns=list(columns.values())):
+            more = reader.read(_parts(arrow.Table.from_batches([batch]), columns))
+            entries = join_entries(waiting, more)
+            if (cut := _find_last_instance(entries[0], path)) > 0:
+                yield reader.contents(slice_entries(entries, 0, cut), first, int(entries[0][cut]))
+                first = int(entries[0][cut])
+            waiting = slice_entries(entries, cut)
+        if reader.n_instances:
+            yield reader.contents(waiting, first, reader.n_instances)
 
 
 def write_parquet(path: Any, contents: Contents) -> None:
     """Entries in the order of their instances, best first."""
     arrow, parquet = _import_pyarrow()
+    _check_instance_names(contents.instance_names)
     matrix, order, names = contents.matrix, contents.best_first(), contents.label_names
     counts = np.diff(matrix.indptr)
     rows, labels = np.repeat(np.arange(counts.size), counts), matrix.indices[order]
@@ -84,42 +97,46 @@ def _named(numbers: NDArray, names: Any) -> Any:
     return arrow.DictionaryArray.from_arrays(arrow.array(codes.astype(np.int32)), texts)
 
 
-class _table_file:
+@contextmanager
+def _opened_table(path: Any) -> Iterator[Any]:
     """An open Parquet file; whatever breaks while it is read becomes a FileError."""
-
-    def __init__(self, path: Any) -> None:
-        self._arrow, self._parquet = _import_pyarrow()
-        self._path, self._opened = path, opened(path)
-
-    def __enter__(self) -> Any:
+    arrow, parquet = _import_pyarrow()
+    with opened(path) as file:
         try:
-            return self._parquet.ParquetFile(self._opened.__enter__())
-        except self._arrow.ArrowException as error:
-            self._opened.__exit__(None, None, None)
-            self._refuse(error)
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self._opened.__exit__(None, None, None)
-        if isinstance(error, (self._arrow.ArrowException, OSError)) and not isinstance(error, FileError):
-            self._refuse(error)
-
-    def _refuse(self, error: BaseException) -> None:
-        text = str(error).split("\n")[0]
-        msg = f"{self._path} must be a whole and valid Parquet file. Reading it failed: {text}. Copy it again."
-        raise FileError(msg) from error
+            yield parquet.ParquetFile(file)
+        except FileError:
+            raise
+        except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
+            text = str(error).split("\n")[0]
+            msg = f"{path} must be a whole and valid Parquet file. Reading it failed: {text}. Copy it again."
+            raise FileError(msg) from error
 
 
-def _notes(file: Any) -> dict[str, Any]:
+def _read_notes(file: Any, path: Any) -> dict[str, Any]:
+    """What the file says besides its entries; nothing where another program wrote it."""
     metadata = file.schema_arrow.metadata or {}
-    return json.loads(metadata[NOTES]) if NOTES in metadata else {}
+    if NOTES not in metadata:
+        return {}
+    try:
+        notes = json.loads(metadata[NOTES])
+        n, m = (int(size) for size in notes["shape"])
+        for key, size in (("instances", n), ("labels", m), ("titles", m)):
+            names = notes[key]
+            if names is not None and not (len(names) == size and all(isinstance(name, str) for name in names)):
+                raise ValueError(key)
+    except (ValueError, TypeError, KeyError) as error:
+        msg = f"{path} must hold the notes that tailwise writes. They are broken. Write it again, or drop its metadata."
+        raise FileError(msg) from error
+    return notes
 
 
-def _columns(file: Any, path: Any) -> dict[str, str | None]:
-    """Which column holds which part."""
+def _columns(file: Any, path: Any) -> dict[str, str]:
+    """Which column holds which part, of the parts that are there."""
     names = file.schema_arrow.names
-    found = {part: part if part in names else None for part in ("instance", "label", "probability", "rank")}
-    found["probability"] = found["probability"] or ("score" if "score" in names else None)
-    missing = [part for part in ("instance", "label") if found[part] is None]
+    found = {part: part for part in ("instance", "label", "probability", "rank") if part in names}
+    if "probability" not in found and "score" in names:
+        found["probability"] = "score"
+    missing = [part for part in ("instance", "label") if part not in found]
     if missing:
         msg = (
             f"{path} must have the columns instance and label (and probability, rank). "
@@ -129,117 +146,23 @@ def _columns(file: Any, path: Any) -> dict[str, str | None]:
     return found
 
 
-def _merge_instances(path: Any, notes: dict[str, Any], columns: dict[str, str | None], file: Any) -> Iterator[Contents]:
-    """Blocks of whole instances: the last instance of a batch waits for the next one."""
-    arrow, _ = _import_pyarrow()
-    wanted = [name for name in columns.values() if name]
-    first, n_labels, waiting = 0, int((notes.get("shape") or (0, 1))[1]), None
-    for batch in file.iter_batches(batch_size=BATCH, columns=wanted):
-        table = arrow.Table.from_batches([batch])
-        table = table if waiting is None else arrow.concat_tables([waiting, table]).unify_dictionaries()
-        instances = table[columns["instance"]].to_numpy()
-        if instances.dtype.kind not in "iu" or (np.diff(instances) < 0).any():
-            msg = f"{path} must hold ascending numbers of instances to be read in blocks. Sort it, or read it whole."
-            raise FileError(msg)
-        cut = int(np.searchsorted(instances, instances[-1]))
-        waiting = table.slice(cut)
-        if cut:
-            yield (block := _block(path, notes, columns, table.slice(0, cut), first, int(instances[cut]), n_labels))
-            first, n_labels = int(instances[cut]), block.matrix.shape[1]
-    if waiting is not None:
-        last = max(int(waiting[columns["instance"]].to_numpy()[-1]) + 1, int((notes.get("shape") or (0, 1))[0]))
-        yield _block(path, notes, columns, waiting, first, last, n_labels)
+def _parts(table: Any, columns: dict[str, str]) -> dict[str, Any]:
+    return {part: table[name] for part, name in columns.items()}
 
 
-def _block(
-    path: Any, notes: dict[str, Any], columns: dict[str, str | None], table: Any, first: int, last: int, n_labels: int
-) -> Contents:
-    arrow, _ = _import_pyarrow()
-    parts = {part: table[name] for part, name in columns.items() if name}
-    parts["instance"] = arrow.chunked_array([arrow.array(table[columns["instance"]].to_numpy() - first)])
-    names = notes.get("instances")
-    inner = {**notes, "shape": (last - first, n_labels), "instances": names[first:last] if names else None}
-    contents = _contents(path, inner, parts)
-    return replace(contents, is_open="shape" not in notes)
-
-
-def _contents(path: Any, notes: dict[str, Any], parts: dict[str, Any]) -> Contents:
-    rows, row_names = _numbers(path, "instance", parts["instance"], notes.get("instances"))
-    labels, label_names = _numbers(path, "label", parts["label"], notes.get("labels"))
-    values = _values(path, parts.get("probability"), rows.size)
-    shape = notes.get("shape")
-    n = max(shape[0] if shape else 1, _count(rows, row_names))
-    m = max(shape[1] if shape else 1, _count(labels, label_names))
-    order = np.lexsort((labels, rows))
-    rows, labels, values = rows[order], labels[order], values[order]
-    _refuse_twice(path, rows, labels, label_names)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
-    matrix = build_csr(values, labels.astype(np.int32), indptr, (n, m))
-    ranks = _ranks(path, parts["rank"], order, rows, indptr) if "rank" in parts else None
-    names = None if label_names is None else LabelNames(label_names, notes.get("titles"))
-    return Contents(matrix, ranks=ranks, label_names=names, instance_names=row_names, is_open=shape is None)
-
-
-def _numbers(path: Any, part: str, column: Any, known: Any) -> tuple[NDArray, tuple[str, ...] | None]:
-    """A column as numbers from 0 on, and the names behind them where it holds text."""
-    arrow, _ = _import_pyarrow()
-    if column.null_count:
-        msg = f"{path} must have a value in every line of the column {part}. {column.null_count:,} are missing."
-        raise FileError(msg)
-    if arrow.types.is_integer(column.type):
-        numbers = column.to_numpy().astype(np.int64)
-        if numbers.size and (numbers.min() < 0 or numbers.max() >= 2**31 - 1):
-            came = numbers.min() if numbers.min() < 0 else numbers.max()
-            msg = f"{path} must hold numbers from 0 to {2**31 - 2} in the column {part}. Got {came}."
-            raise FileError(msg)
-        return numbers, None
-    values = column.combine_chunks()
-    values = values if isinstance(values, arrow.DictionaryArray) else values.dictionary_encode()
-    texts = [str(text) for text in values.dictionary.to_pylist()]
-    if not known:
-        return np.asarray(values.indices).astype(np.int64), tuple(texts)
-    numbers_of = {text: number for number, text in enumerate(known)}
-    numbers = np.array([numbers_of.get(text, -1) for text in texts], dtype=np.int64)
-    if (numbers < 0).any():
-        msg = f"{path} must name only the {part}s in its notes. Got {texts[int(np.argmin(numbers))]!r}. Write it again."
-        raise FileError(msg)
-    return numbers[np.asarray(values.indices)], tuple(known)
-
-
-def _values(path: Any, column: Any, size: int) -> NDArray:
-    if column is None:
-        return np.ones(size)
-    values = column.to_numpy()
-    if values.dtype.kind not in "fiub" or column.null_count:
-        msg = f"{path} must hold a number in every line of the column probability. Got others."
-        raise FileError(msg)
-    return values.astype(np.float32) if values.dtype == np.float16 else values
-
-
-def _ranks(path: Any, column: Any, order: NDArray, rows: NDArray, indptr: NDArray) -> NDArray:
-    """Places from 0 in each row, by whatever numbers the ranks are; equal ones would be no ranking."""
-    ranks = column.to_numpy()[order]
-    by_rank = np.lexsort((ranks, rows))
-    is_same = (np.diff(rows[by_rank]) == 0) & ~(np.diff(ranks[by_rank]) > 0)
-    if is_same.any():
-        x = int(np.argmax(is_same))
-        msg = (
-            f"{path} must rank the labels of an instance differently. Instance {rows[by_rank][x]} has two of one rank."
+def _find_last_instance(rows: NDArray, path: Any) -> int:
+    """Where the last instance begins: its other entries may be in the next piece."""
+    if (np.diff(rows) < 0).any():
+        rule = (
+            f"{path} must hold ascending numbers of instances, or their names one after another, to be read in blocks"
         )
+        msg = f"{rule}. Sort it, or read it whole."
         raise FileError(msg)
-    places = np.empty(rows.size, dtype=np.int32)
-    places[by_rank] = np.arange(rows.size) - indptr[:-1][rows[by_rank]]
-    return places
+    return int(np.searchsorted(rows, rows[-1])) if rows.size else 0
 
 
-def _refuse_twice(path: Any, rows: NDArray, labels: NDArray, names: tuple[str, ...] | None) -> None:
-    is_twice = (np.diff(rows) == 0) & (np.diff(labels) == 0)
-    if is_twice.any():
-        x = int(np.argmax(is_twice))
-        name = labels[x] if names is None else repr(names[labels[x]])
-        msg = f"{path} must hold each label of an instance once. Instance {rows[x]} holds label {name} twice."
-        raise FileError(msg)
-
-
-def _count(numbers: NDArray, names: tuple[str, ...] | None) -> int:
-    return len(names) if names is not None else int(numbers.max(initial=-1)) + 1
+def _check_instance_names(names: tuple[str, ...] | None) -> None:
+    if names is not None and len(set(names)) < len(names):
+        twice = next(name for row, name in enumerate(names) if name in names[:row])
+        msg = f"instance_names must differ in Parquet, which knows instances by them. Got {twice!r} twice. Use .jsonl."
+        raise InputError(msg)

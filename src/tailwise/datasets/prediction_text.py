@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from tailwise.datasets.contents import Contents
 from tailwise.datasets.matrices import build_csr
 from tailwise.datasets.opening import opened
 from tailwise.datasets.row_lists import RowLists
-from tailwise.datasets.text_lines import ANY, TextRows, parse_blocks, refuse_line, written_text
+from tailwise.datasets.text_lines import ANY, LARGEST, TextRows, parse_blocks, refuse_line, written_text
 from tailwise.datasets.text_values import ordered_contents
 from tailwise.datasets.text_writing import join_lines, pair_words
 from tailwise.errors import FileError, InputError
 from tailwise.kernels.parsing import LineRules
 
-__all__ = ["read_prediction_blocks", "read_prediction_text", "starts_prediction_text", "write_prediction_text"]
+__all__ = [
+    "check_names",
+    "read_prediction_blocks",
+    "read_prediction_text",
+    "starts_prediction_text",
+    "write_prediction_text",
+]
 
 RULES = LineRules(has_labels=False, skips_blank=False, label_limit=ANY, column_limit=ANY)
 ROWS = 10_000
-HEAD = 1 << 16
 
 
 def starts_prediction_text(head: bytes) -> bool:
-    """Whether every line that is not blank begins with a pair."""
+    """Whether every line that is not blank begins with a pair, and the first with one of a number; or all are blank."""
     words = [first[0] for line in head.split(b"\n") if (first := line.split(None, 1))]
-    return bool(words) and all(b":" in word for word in words)
+    if not words:
+        return head != b""
+    return _as_number(words[0].rpartition(b":")[2]) is not None and all(b":" in word for word in words)
 
 
 def read_prediction_text(path: Any) -> Contents:
@@ -59,15 +64,23 @@ def read_prediction_blocks(path: Any) -> Iterator[Contents]:
 def write_prediction_text(path: Any, contents: Contents) -> None:
     """Best first: by the ranking, else by score."""
     names = None if contents.label_names is None else contents.label_names.ids
-    for name in names or ():
-        if not name or name.split() != [name]:
-            msg = f"Label names in prediction text must be words without spaces. Got {name!r}. Use .jsonl or .parquet."
-            raise InputError(msg)
+    check_names(names or ())
     matrix = contents.matrix
     listed = build_csr(contents.values, matrix.indices, matrix.indptr, matrix.shape)
     with written_text(path) as file:
         pairs = pair_words(listed, contents.best_first(), names)
         file.writelines(join_lines(matrix.shape[0], pairs))
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse names that would be read as something else."""
+    for name in names:
+        if not name or name.split() != [name]:
+            msg = f"Label names in prediction text must be words without spaces. Got {name!r}. Use .jsonl or .parquet."
+            raise InputError(msg)
+        if _as_number(name.encode()) is not None:
+            msg = f"Label names in prediction text must not be numbers. Got {name!r}. Use .jsonl or .parquet."
+            raise InputError(msg)
 
 
 def _numbered(rows: TextRows, n_labels: int, path: Any, first_line: int) -> Contents:
@@ -81,12 +94,10 @@ def _numbered(rows: TextRows, n_labels: int, path: Any, first_line: int) -> Cont
 
 
 def _uses_names(path: Any) -> bool:
-    """Whether some label at the beginning of the file is no number."""
+    """Whether the first label of the file is no number; all others are then names, too."""
     with opened(path) as file:
-        head = file.read(HEAD)
-    if len(head) == HEAD:
-        head = head.rpartition(b"\n")[0]
-    return any(not word.rpartition(b":")[0].isdigit() for word in head.split() if b":" in word)
+        first = next((words[0] for line in file if (words := line.split(None, 1))), b"0:0")
+    return _as_number(first.rpartition(b":")[0]) is None
 
 
 def _read_names(path: Any) -> Contents:
@@ -116,13 +127,23 @@ def _lines(path: Any) -> Iterator[tuple[int, list[bytes]]]:
 def _append(lists: RowLists, path: Any, line: int, words: list[bytes]) -> None:
     labels, scores = [], []
     for word in words:
-        name, mark, number = word.rpartition(b":")
-        try:
-            score = float(number)
-        except ValueError:
-            score = np.nan
-        if not mark or not name or not np.isfinite(score):
+        name, score = _as_text(word.rpartition(b":")[0]), _as_number(word.rpartition(b":")[2])
+        if not name or score is None or not abs(score) <= LARGEST:
             refuse_line(path, line, "a pair label:score", word.decode(errors="replace"))
-        labels.append(name.decode(errors="replace"))
+        labels.append(name)
         scores.append(score)
     lists.append(labels, scores, line)
+
+
+def _as_text(name: bytes) -> str | None:
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _as_number(word: bytes) -> float | None:
+    try:
+        return None if b"_" in word else float(word)  # Python's own numbers may hold underscores
+    except ValueError:
+        return None

@@ -14,7 +14,12 @@ from tailwise.datasets.text_lines import ANY, refuse_line
 from tailwise.datasets.text_values import ordered_contents
 from tailwise.errors import FileError
 
-__all__ = ["RowLists"]
+__all__ = ["RowLists", "is_text"]
+
+
+def is_text(word: str) -> bool:
+    """Whether a word can be written: JSON may hold halves of letters."""
+    return word.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
 class RowLists:
@@ -56,8 +61,8 @@ class RowLists:
 
     def _check(self, labels: Sequence[Any], line: int) -> None:
         for label in labels:
-            if self._uses_names and not isinstance(label, str):
-                refuse_line(self._path, line, "a name of a label, as in the lines before", str(label))
+            if self._uses_names and not (isinstance(label, str) and is_text(label)):
+                refuse_line(self._path, line, "a name of a label, as in the lines before", ascii(label))
             if not self._uses_names and (type(label) is not int or not 0 <= label < ANY):
                 refuse_line(self._path, line, "a label number of at least 0", str(label))
 

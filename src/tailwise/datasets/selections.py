@@ -21,7 +21,7 @@ from tailwise.errors import FileError, InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["check_writable_target", "load_selection", "save_selection"]
+__all__ = ["check_writable_target", "load_selection", "names_to_write", "save_selection"]
 
 Path = str | os.PathLike[str]
 
@@ -97,6 +97,19 @@ def check_writable_target(path: Path, *, overwrite: bool = True, format: str | N
         if not overwrite and os.path.exists(target):
             msg = f"The output must not exist yet. Got {target}, which does. Use --overwrite to replace it."
             raise FileError(msg)
+
+
+def names_to_write(path: Path, names: LabelNames | None, *, are_needed: bool) -> LabelNames | None:
+    """The names, where the format of a path can hold them; None where it cannot and they are not needed."""
+    if names is None:
+        return None
+    try:
+        find_format_to_write(path, frozenset({RANKING})).check_names(names.ids)
+    except InputError:
+        if are_needed:
+            raise
+        return None
+    return names
 
 
 def _ranks_of(chosen: Chosen) -> NDArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, cast
@@ -21,12 +22,14 @@ from tailwise.kernels.parsing import ERRORS, HARD, LineRules, ParsedLines, count
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ANY", "TextRows", "label_matrix", "parse_blocks", "refuse_line", "value_matrix", "written_text"]
+__all__ = ["ANY", "LARGEST", "TextRows", "label_matrix", "parse_blocks", "refuse_line", "value_matrix", "written_text"]
 
 ANY = 2**31 - 1  # the limit of numbers where the file sets none
 BLOCK = 1 << 24  # bytes read at a time
 SHARED = 1 << 20  # below so many bytes, threads cost more than they save
 EXCERPT = 40
+LARGEST = float(np.finfo(np.float32).max)  # numbers of text become single precision
+WORD = re.compile(rb"[^\s#]+")
 
 
 class TextRows(NamedTuple):
@@ -88,7 +91,7 @@ def _parse_block(text: bytes, path: Any, rules: LineRules, first_line: int, thre
             came = text[position : position + EXCERPT].split(b"\n")[0].decode(errors="replace")
             refuse_line(path, first_line + text.count(b"\n", 0, position), expected, came)
     rows = TextRows.joined(part for _, _, part in parts)
-    _finish_hard_values(text, rows.values)
+    _finish_hard_values(text, rows.values, path, first_line)
     return rows
 
 
@@ -117,12 +120,16 @@ def _parse_part(letters: NDArray, start: int, stop: int, rules: LineRules) -> tu
     return code, position, rows._replace(values=values[:n_pairs])
 
 
-def _finish_hard_values(text: bytes, values: NDArray) -> None:
-    """Convert the few numbers with more digits than the compiled parser keeps exactly."""
+def _finish_hard_values(text: bytes, values: NDArray, path: Any, first_line: int) -> None:
+    """Convert the few numbers with more digits than the compiled parser keeps exactly, or larger than it knows."""
     bits = values.view(np.uint64)
     for x in np.flatnonzero(bits >> np.uint64(48) == HARD):
         start = int(bits[x]) & (1 << 48) - 1
-        values[x] = float(text[start : start + 400].split(None, 1)[0].split(b"#")[0])
+        word = cast(re.Match[bytes], WORD.match(text, start))[0]
+        values[x] = float(word)
+        if abs(values[x]) > LARGEST:
+            came, line = word[:EXCERPT].decode(), first_line + text.count(b"\n", 0, start)
+            refuse_line(path, line, f"a number of at most {LARGEST:.4g}", came)
 
 
 def refuse_line(path: Any, line: int, expected: str, came: str) -> NoReturn:

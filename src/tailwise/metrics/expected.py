@@ -11,7 +11,6 @@ from tailwise.chosen import EMPTY, Chosen
 from tailwise.errors import InputError
 from tailwise.metrics.formulas import INSTANCE_METRICS
 from tailwise.selection.expected import expected_utility
-from tailwise.selection.loading import load_if_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,7 +52,7 @@ def expect_metrics(
     ----------
     names : iterable of str
         Metrics. Left out are those that are no utility, and precisions where instances differ in their slots.
-    probabilities : array_like or path
+    probabilities : array_like
         Of the instances and labels that were chosen from.
     chosen : Chosen
         The labels that are evaluated.
@@ -62,7 +61,7 @@ def expect_metrics(
     priors, propensity
         For propensity-scored precision.
     """
-    candidates = Candidates.of(load_if_path(probabilities))
+    candidates = Candidates.of(probabilities)
     if candidates.shape != chosen.shape:
         msg = f"probabilities must have the shape of truth, {chosen.shape}. Got {candidates.shape}."
         raise InputError(msg)

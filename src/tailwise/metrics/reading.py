@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tailwise.datasets import Contents, LabelNames
 
-__all__ = ["left_out", "read_filter", "read_priors", "read_selection", "read_truth"]
+__all__ = ["left_out", "read_filter", "read_priors", "read_probabilities", "read_selection", "read_truth"]
 
 
 class Truth(NamedTuple):
@@ -33,12 +33,12 @@ class Truth(NamedTuple):
     def shape(self) -> tuple[int, int]:
         return self.matrix.shape
 
-    def load_like(self, path: Any) -> Contents:
-        """A file of the same labels, in the same order."""
+    def load_like(self, path: Any, *, same_instances: bool = True) -> Contents:
+        """A file of the same labels, in the same order; and of the same instances, or of others."""
         from tailwise.datasets import load_contents, load_like
 
         if self.contents is not None:
-            return load_like(path, self.contents, self.path, self.names)
+            return load_like(path, self.contents, self.path, self.names, same_instances=same_instances)
         return load_contents(path, n_labels=self.shape[1])
 
     def widened(self, n_labels: int) -> Truth:
@@ -101,7 +101,10 @@ def read_priors(priors: Any, truth: Truth) -> LabelPriors | None:
         from tailwise.datasets.prior_files import is_priors_file, load_priors
 
         is_counted = is_priors_file(priors)
-        priors = load_priors(priors) if is_counted else as_labels(truth.load_like(priors).matrix, priors)
+        if is_counted:
+            priors = load_priors(priors)
+        else:
+            priors = as_labels(truth.load_like(priors, same_instances=False).matrix, priors)
     n_labels = truth.shape[1]
     label_priors = LabelPriors.from_labels(priors)
     if label_priors.n_labels != n_labels:
@@ -110,26 +113,34 @@ def read_priors(priors: Any, truth: Truth) -> LabelPriors | None:
     return label_priors
 
 
-def read_filter(filter: Any, shape: tuple[int, int]) -> NDArray | None:
+def read_probabilities(probabilities: Any, truth: Truth) -> Any:
+    """The probabilities as they are given, or those of a file, for the instances and labels of the true ones."""
+    if isinstance(probabilities, (str, PathLike)):
+        return truth.load_like(probabilities).matrix
+    return probabilities
+
+
+def read_filter(filter: Any, truth: Truth) -> NDArray | None:
     """The pairs (instance, label) to leave out, as ascending numbers instance * m + label."""
     if filter is None:
         return None
     if isinstance(filter, (str, PathLike)):
-        from tailwise.datasets import load_filter
+        from tailwise.datasets.filters import is_text_filter, load_filter, pairs_of
 
-        filter = load_filter(filter)
+        filter = load_filter(filter) if is_text_filter(filter) else pairs_of(truth.load_like(filter).matrix)
     pairs = np.asarray(filter)
     if pairs.size == 0:
         return np.zeros(0, dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
         msg = f"filter must be pairs (instance, label), an integer array of shape (pairs, 2). Got shape {pairs.shape}."
         raise InputError(msg)
-    for name, column, size in (("instance", pairs[:, 0], shape[0]), ("label", pairs[:, 1], shape[1])):
+    n, m = truth.shape
+    for name, column, size in (("instance", pairs[:, 0], n), ("label", pairs[:, 1], m)):
         if column.min() < 0 or column.max() >= size:
             came = column.min() if column.min() < 0 else column.max()
             msg = f"filter must hold {name} numbers from 0 to {size - 1}. Got {came}. Is it of another data set?"
             raise InputError(msg)
-    return np.unique(pairs[:, 0].astype(np.int64) * shape[1] + pairs[:, 1].astype(np.int64))
+    return np.unique(pairs[:, 0].astype(np.int64) * m + pairs[:, 1].astype(np.int64))
 
 
 def left_out(truth: sp.csr_array, chosen: Chosen, keys: NDArray) -> tuple[sp.csr_array, Chosen]:

@@ -17,7 +17,14 @@ from tailwise.metrics.expected import check_comparable, expect_metrics
 from tailwise.metrics.formulas import INSTANCE_METRICS, average, ratio_for
 from tailwise.metrics.frequency import DEFAULT_EDGES, check_edges
 from tailwise.metrics.names import find_label_formula, resolve_names
-from tailwise.metrics.reading import left_out, read_filter, read_priors, read_selection, read_truth
+from tailwise.metrics.reading import (
+    left_out,
+    read_filter,
+    read_priors,
+    read_probabilities,
+    read_selection,
+    read_truth,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -127,7 +134,7 @@ def evaluate(
     source, chosen = read_selection(selection, read_truth(truth, label_names))
     true = source.matrix
     label_priors = read_priors(priors, source)
-    excluded = read_filter(filter, true.shape)
+    excluded = read_filter(filter, source)
     if excluded is not None:
         true, chosen = left_out(true, chosen, excluded)
     names = resolve_names(metrics, has_priors=label_priors is not None, is_ranked=chosen.is_ranked)
@@ -140,7 +147,8 @@ def evaluate(
     values = {name: _compute(name, averaged, by_instance) for name in names}
     expected = {}
     if probabilities is not None:
-        expected = expect_metrics(names, probabilities, Chosen(judged, true.shape[1]), k, label_priors, propensity)
+        given = read_probabilities(probabilities, source)
+        expected = expect_metrics(names, given, Chosen(judged, true.shape[1]), k, label_priors, propensity)
     title = f"Evaluation of {true.shape[0]:,} instances and {true.shape[1]:,} labels" + (f" at k={k}" if k else "")
     return Evaluation(values, averaged, title, None if label_priors is None else label_priors.counts, edges, expected)
 

@@ -1,0 +1,135 @@
+"""Several files of the same instances and labels: found by their names, whatever the order in which they stand."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tailwise as tw
+from tailwise.cli.main import main
+from tailwise.datasets import load_contents, load_filter, load_like
+from tailwise.errors import FileError
+
+LABELS = np.array([[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 1, 1], [1, 1, 0, 0]])
+NAMES = ["d1", "d2", "d3", "d4"]
+
+
+def write_lists(path, order, names=NAMES, label_names=None):
+    """JSON lines of the labels, rows in this order."""
+    with open(path, "w") as file:
+        for row in order:
+            labels = [int(j) if label_names is None else label_names[j] for j in np.flatnonzero(LABELS[row])]
+            file.write(json.dumps({"id": names[row], "labels": labels}) + "\n")
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_instances_are_found_by_name(tmp_path, suffix):
+    order = [2, 0, 3, 1]
+    tw.save(tmp_path / "truth.jsonl", LABELS, instance_names=NAMES)
+    tw.save(tmp_path / f"other{suffix}", LABELS[order] * 0.5, instance_names=[NAMES[row] for row in order])
+    first = load_contents(tmp_path / "truth.jsonl")
+    found = load_like(tmp_path / f"other{suffix}", first, tmp_path / "truth.jsonl")
+    np.testing.assert_array_equal(found.matrix.toarray(), LABELS * 0.5)
+    assert found.instance_names == tuple(NAMES)
+
+
+def test_rankings_and_scores_go_with_their_instances(tmp_path):
+    tw.save(tmp_path / "truth.jsonl", LABELS, instance_names=NAMES)
+    (tmp_path / "chosen.jsonl").write_text(
+        "".join(
+            json.dumps({"id": name, "labels": labels, "scores": [0.5, 0.25][: len(labels)]}) + "\n"
+            for name, labels in (("d4", [1, 0]), ("d2", [3]), ("d1", [2, 1]), ("d3", []))
+        )
+    )
+    first = load_contents(tmp_path / "truth.jsonl")
+    found = load_like(tmp_path / "chosen.jsonl", first, tmp_path / "truth.jsonl")
+    assert found.ranked_labels().tolist() == [[2, 1], [3, -1], [-1, -1], [1, 0]]
+    assert found.matrix.toarray()[0].tolist() == [0, 0.25, 0.5, 0]
+
+
+def test_row_numbers_are_names_of_files_without(tmp_path):
+    tw.save(tmp_path / "truth.npz", LABELS)
+    write_lists(tmp_path / "other.jsonl", [3, 1, 2, 0], names=[0, 1, 2, 3])
+    first = load_contents(tmp_path / "truth.npz")
+    found = load_like(tmp_path / "other.jsonl", first, tmp_path / "truth.npz")
+    np.testing.assert_array_equal(found.matrix.toarray(), LABELS)
+
+
+def test_other_names_beside_a_file_without_are_taken_as_they_come(tmp_path):
+    tw.save(tmp_path / "truth.npz", LABELS)
+    write_lists(tmp_path / "other.jsonl", [3, 1, 2, 0])
+    first = load_contents(tmp_path / "truth.npz")
+    found = load_like(tmp_path / "other.jsonl", first, tmp_path / "truth.npz")
+    np.testing.assert_array_equal(found.matrix.toarray(), LABELS[[3, 1, 2, 0]])
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["d1", "d2", "d3", "d5"], r"other\.jsonl must hold the instance 'd4', as the file that it goes with"),
+        (["d1", "d2", "d3", "d3"], r"other\.jsonl must hold the instance 'd4'"),
+    ],
+)
+def test_other_instances_are_refused(tmp_path, names, message):
+    tw.save(tmp_path / "truth.jsonl", LABELS, instance_names=NAMES)
+    write_lists(tmp_path / "other.jsonl", range(4), names=names)
+    with pytest.raises(FileError, match=message):
+        tw.evaluate(tmp_path / "truth.jsonl", tmp_path / "other.jsonl")
+
+
+def test_instances_named_twice_stay_where_they_are(tmp_path):
+    twice = ["d1", "d1", "d2", "d3"]
+    for name in ("truth", "other"):
+        write_lists(tmp_path / f"{name}.jsonl", range(4), names=twice)
+    assert tw.evaluate(tmp_path / "truth.jsonl", tmp_path / "other.jsonl", ["recall"])["recall"] == 1
+    write_lists(tmp_path / "other.jsonl", [1, 2, 0, 3], names=twice)
+    with pytest.raises(FileError, match="must hold each instance once"):
+        tw.evaluate(tmp_path / "truth.jsonl", tmp_path / "other.jsonl")
+
+
+def test_an_evaluation_matches_everything(tmp_path, capsys):
+    """Truth, selection, probabilities and filter, each in an order of its own; training labels are other instances."""
+    names = ["a", "b", "c", "d"]
+    tw.save(tmp_path / "truth.jsonl", LABELS, instance_names=NAMES, label_names=names)
+    write_lists(tmp_path / "chosen.jsonl", [3, 2, 1, 0], label_names=names)
+    shuffled = [1, 3, 0, 2]
+    tw.save(
+        tmp_path / "probabilities.jsonl",
+        (0.25 + 0.5 * LABELS)[shuffled][:, ::-1],
+        instance_names=[NAMES[row] for row in shuffled],
+        label_names=names[::-1],
+    )
+    tw.save(tmp_path / "train.jsonl", LABELS, instance_names=["t1", "t2", "t3", "t4"], label_names=names)
+    given = {"probabilities": 0.25 + 0.5 * LABELS, "priors": LABELS}
+    expected = tw.evaluate(LABELS, LABELS.astype(bool), **given)
+    paths = {"probabilities": tmp_path / "probabilities.jsonl", "priors": tmp_path / "train.jsonl"}
+    found = tw.evaluate(tmp_path / "truth.jsonl", tmp_path / "chosen.jsonl", list(expected), **paths)
+    assert dict(found) == dict(expected)
+    assert found.expected == pytest.approx(expected.expected)
+
+
+def test_a_filter_names_its_labels(tmp_path):
+    (tmp_path / "truth.jsonl").write_text('{"labels": ["a", "b"]}\n{"labels": ["b"]}\n')
+    (tmp_path / "filter.jsonl").write_text('{"labels": ["b"]}\n{"labels": []}\n')
+    found = tw.evaluate(
+        tmp_path / "truth.jsonl", tmp_path / "truth.jsonl", ["recall"], filter=tmp_path / "filter.jsonl"
+    )
+    truth = np.array([[1, 1], [0, 1]])
+    expected = tw.evaluate(truth, truth.astype(bool), ["recall"], filter=[[0, 1]])
+    assert dict(found) == dict(expected)
+    with pytest.raises(FileError, match=r"filter\.jsonl must number its labels\. It names them"):
+        load_filter(tmp_path / "filter.jsonl")
+
+
+def test_names_beside_a_file_are_left_out_where_the_output_cannot_hold_them(tmp_path, capsys):
+    tw.save(tmp_path / "probabilities.npz", np.random.default_rng(0).random((6, 4)))
+    (tmp_path / "labels.txt").write_text("one word\ntwo words\nthree\nfour\n")
+    words = ["select", str(tmp_path / "probabilities.npz"), "-u", "macro-f1", "-k", "2"]
+    assert main([*words, "-o", str(tmp_path / "chosen.txt")]) == 0
+    assert main([*words, "-o", str(tmp_path / "chosen.jsonl")]) == 0
+    numbered, named = (load_contents(tmp_path / f"chosen{suffix}") for suffix in (".txt", ".jsonl"))
+    assert numbered.label_names is None
+    assert "one word" in named.label_names.ids
+    asked = [*words, "--label-names", str(tmp_path / "labels.txt"), "-o", str(tmp_path / "asked.txt")]
+    assert main(asked) == 2
+    assert "must be words without spaces. Got 'one word'" in capsys.readouterr().err

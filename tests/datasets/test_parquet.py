@@ -1,0 +1,131 @@
+"""Parquet in long form from anybody: the same whole and in blocks; what is broken or of the wrong kind is refused."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import tailwise as tw
+from tailwise.cli.main import main
+from tailwise.datasets import load_contents, read_blocks
+from tailwise.errors import FileError, InputError
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+def write(path, notes=None, **columns):
+    table = pa.table(columns)
+    pq.write_table(table if notes is None else table.replace_schema_metadata({"tailwise": notes}), path)
+
+
+def blocks_as_one(path, monkeypatch, batch):
+    monkeypatch.setattr("tailwise.datasets.parquet.BATCH", batch)
+    blocks = list(read_blocks(path))
+    width = blocks[-1].matrix.shape[1]
+    for block in blocks:
+        block.matrix.resize(block.matrix.shape[0], width)
+    return blocks, np.vstack([block.matrix.toarray() for block in blocks])
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 100])
+@pytest.mark.parametrize("is_category", [False, True])
+def test_names_keep_their_numbers_from_block_to_block(tmp_path, monkeypatch, batch, is_category):
+    labels = pa.array(["b", "a", "c", "d", "e", "a"])
+    write(
+        tmp_path / "a.parquet",
+        instance=["x", "x", "y", "y", "z", "z"],
+        label=labels.dictionary_encode() if is_category else labels,
+        probability=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6],
+    )
+    whole = load_contents(tmp_path / "a.parquet")
+    assert whole.label_names.ids == ("b", "a", "c", "d", "e")
+    blocks, together = blocks_as_one(tmp_path / "a.parquet", monkeypatch, batch)
+    np.testing.assert_array_equal(together, whole.matrix.toarray())
+    assert blocks[-1].label_names == whole.label_names
+    assert sum((block.instance_names for block in blocks), ()) == ("x", "y", "z")
+
+
+@pytest.mark.parametrize("batch", [1, 100])
+def test_instances_without_entries_are_there(tmp_path, monkeypatch, batch):
+    matrix = sp.csr_array(([0.5, 0.25], ([1, 3], [0, 2])), shape=(6, 4))
+    for names in (None, list("fedcba")):
+        tw.save(tmp_path / "a.parquet", matrix, instance_names=names)
+        _, together = blocks_as_one(tmp_path / "a.parquet", monkeypatch, batch)
+        np.testing.assert_array_equal(together, matrix.toarray())
+
+
+def test_a_matrix_without_entries(tmp_path, monkeypatch):
+    tw.save(tmp_path / "a.parquet", sp.csr_array((3, 4)))
+    assert tw.load(tmp_path / "a.parquet").shape == (3, 4)
+    blocks, _ = blocks_as_one(tmp_path / "a.parquet", monkeypatch, 10)
+    assert [block.matrix.shape for block in blocks] == [(3, 4)]
+
+
+def test_a_file_without_lines(tmp_path):
+    write(tmp_path / "a.parquet", instance=pa.array([], "int64"), label=pa.array([], "int64"))
+    for read in (tw.load, lambda path: list(read_blocks(path))):
+        with pytest.raises(FileError, match="must hold at least one instance"):
+            read(tmp_path / "a.parquet")
+
+
+def test_instances_that_come_back_cannot_be_read_in_blocks(tmp_path, monkeypatch):
+    write(tmp_path / "a.parquet", instance=["x", "y", "x"], label=[0, 1, 2])
+    monkeypatch.setattr("tailwise.datasets.parquet.BATCH", 2)
+    with pytest.raises(FileError, match=r"their names one after another, to be read in blocks. Sort it"):
+        list(read_blocks(tmp_path / "a.parquet"))
+    assert tw.load(tmp_path / "a.parquet").toarray().tolist() == [[1, 0, 1], [0, 1, 0]]
+
+
+def test_instances_of_one_name_are_not_written(tmp_path):
+    with pytest.raises(InputError, match=r"instance_names must differ in Parquet, .* Got 'a' twice\. Use \.jsonl"):
+        tw.save(tmp_path / "a.parquet", np.eye(3), instance_names=["a", "b", "a"])
+
+
+WRONG = {
+    "float label": ({"label": [1.0, 2.0]}, "whole numbers or text in the column label. Got double"),
+    "bool label": ({"label": [True, False]}, "whole numbers or text in the column label. Got bool"),
+    "bytes": ({"instance": [b"a", b"b"]}, "whole numbers or text in the column instance. Got binary"),
+    "missing label": ({"label": ["a", None]}, "a value in every line of the column label. 1 are missing"),
+    "text rank": ({"rank": ["1", "2"]}, "a number in every line of the column rank"),
+    "missing rank": ({"rank": [1, None]}, "a number in every line of the column rank"),
+    "equal ranks": ({"instance": ["x", "x"], "rank": [1, 1]}, "Instance 'x' has two of one rank"),
+    "twice": ({"instance": ["x", "x"], "label": ["a", "a"]}, "Instance 'x' holds label 'a' twice"),
+    "too large": ({"label": [0, 2**31 - 1]}, "numbers from 0 to 2147483646 in the column label. Got 2147483647"),
+}
+
+
+@pytest.mark.parametrize(("columns", "message"), WRONG.values(), ids=WRONG)
+def test_columns_of_the_wrong_kind(tmp_path, columns, message):
+    write(tmp_path / "a.parquet", **{"instance": [0, 1], "label": [0, 1], **columns})
+    with pytest.raises(FileError, match=message):
+        tw.load(tmp_path / "a.parquet")
+
+
+GOOD = {"shape": [2, 2], "instances": None, "labels": None, "titles": None}
+
+
+@pytest.mark.parametrize(
+    "notes",
+    ["{", "[]", "3", json.dumps({**GOOD, "shape": 5}), json.dumps({**GOOD, "labels": ["a"]}),
+     json.dumps({**GOOD, "labels": [1, 2]}), json.dumps({"shape": [2, 2]})],
+)  # fmt: skip
+def test_broken_notes(tmp_path, notes):
+    write(tmp_path / "a.parquet", notes, instance=[0, 1], label=[0, 1])
+    with pytest.raises(FileError, match=r"must hold the notes that tailwise writes. They are broken"):
+        tw.load(tmp_path / "a.parquet")
+
+
+def test_damaged_files_are_named(tmp_path, capsys):
+    write(tmp_path / "a.parquet", instance=[0, 1], label=[0, 1], probability=[0.5, 0.2])
+    whole = (tmp_path / "a.parquet").read_bytes()
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        damaged = bytearray(whole)
+        damaged[rng.integers(len(whole))] ^= int(rng.integers(1, 256))
+        (tmp_path / "b.parquet").write_bytes(bytes(damaged[: rng.integers(4, len(whole) + 1)]))
+        words = ["select", str(tmp_path / "b.parquet"), "-u", "macro-f1", "-k", "1", "--overwrite"]
+        code = main([*words, "-o", str(tmp_path / "out.npz")])
+        error = capsys.readouterr().err
+        assert code == 0 or (code == 2 and ("b.parquet" in error or "probabilities" in error))
