@@ -246,6 +246,15 @@ def test_half_a_folder(tmp_path, parts):
         open_folder(tmp_path).load("test")
 
 
+def test_names_of_other_labels_are_not_used(tmp_path, parts):
+    write_npz(tmp_path, parts)
+    (tmp_path / "labels.txt").write_text("a\na\nb\n")  # neither as many as the labels, nor different
+    assert open_folder(tmp_path).load("test").label_names is None
+    (tmp_path / "labels.txt").write_text("a\na\nb\nc\nd\ne\n")
+    with pytest.raises(FileError, match=r"labels\.txt: label names must differ\. Got 'a' twice"):
+        open_folder(tmp_path).load("test")
+
+
 def test_features_without_labels(tmp_path, parts):
     save(tmp_path / "Y.trn.npz", parts["train"][0])
     save(tmp_path / "X.tst.npz", parts["test"][1])
