@@ -178,6 +178,7 @@ BAD = {
     "no folder above": ("data get Eurlex-4K --archive a.zip --out none/out", r"none is none\. Create it first"),
     "scale": ("data get Eurlex-4K --synthetic --scale 2", r"scale must lie above 0 and be at most 1\. Got 2\.0"),
     "scheme": ("data get Eurlex-4K --url ftp://127.0.0.1/a.zip", r"begins with http:// or https://\. Got ftp"),
+    "no address": ("data get Eurlex-4K --url=", r"begins with http:// or https://\. Got \. Check"),
     "address": ("data get Eurlex-4K --url http://[::1", r"begins with http:// or https://\. Got http://\[::1\. Check"),
     "host": (f"data get Eurlex-4K --url http://{'a' * 64}.invalid/", r"an address that is not valid \("),
 }

@@ -68,10 +68,10 @@ def get_data(
     _check_source(url, archive, sha256)
     check_target_folder(folder, overwrite=overwrite)
     earlier = read_lock(target) if target.is_dir() else None
-    source = str(archive) if archive is not None else url or data.url
+    source = str(archive) if archive is not None else data.url if url is None else url
     with _at_hand(source, target.parent / f".{data.name}.archive", archive, on_bytes) as packed:
-        trust = _check_archive(packed, data, sha256, earlier, source)
         facts = {"name": data.name, "source": source, "sha256": digest_of(packed)}
+        trust = _check_archive(packed, data, sha256, earlier, facts)
         with folder_written_beside(target) as draft:
             names = unpack(packed, draft)
             _read_parts(draft, source, on_part)
@@ -109,9 +109,8 @@ def check_target_folder(folder: str | os.PathLike[str], *, overwrite: bool) -> N
     if target.exists() and not target.is_dir():
         msg = f"The output must be a folder. Got {folder}, which is a file. Choose another name."
         raise FileError(msg)
-    if Path(os.path.realpath(os.curdir)).is_relative_to(
-        target
-    ):  # whoever is in it would be left in a folder that is gone
+    here = Path(os.path.realpath(os.curdir))
+    if here.is_relative_to(target):  # to replace it would leave the user in a folder that is gone
         msg = f"The output must be another folder than you are in. Got {folder}. Give the name of a new one."
         raise FileError(msg)
     if target.is_dir() and any(target.iterdir()):
@@ -158,13 +157,15 @@ def _at_hand(source: str, place: Path, archive: Any, on_bytes: Callable[[int, in
         place.unlink(missing_ok=True)
 
 
-def _check_archive(packed: Path, data: DataSet, sha256: str | None, earlier: dict[str, Any] | None, source: str) -> str:
+def _check_archive(
+    packed: Path, data: DataSet, sha256: str | None, earlier: dict[str, Any] | None, facts: dict[str, str]
+) -> str:
     """Compare the archive with the best checksum that is known; gives in words which that was."""
-    remedy = f"download it again, or if you trust it, give --sha256 {digest_of(packed)}"
+    remedy = f"download it again, or if you trust it, give --sha256 {facts['sha256']}"
     if sha256 is not None:
         check_digest(packed, sha256, "as you gave it", remedy)
         return "given by the user"
-    if earlier is not None and earlier.get("sha256") and earlier.get("source") == source:
+    if earlier is not None and earlier.get("sha256") and earlier.get("source") == facts["source"]:
         check_digest(packed, earlier["sha256"], "recorded with an earlier download", remedy)
         return "as recorded before"
     if data.md5 is not None:
