@@ -94,6 +94,10 @@ def test_info_of_a_folder(capsys, tmp_path):
     code, out, _ = call(capsys, "data", "info", tmp_path)
     assert code == 0
     assert out == f"{tmp_path}\n  test: 4 instances, no features, 5 labels, 1.00 per point\n  label names: labels.txt\n"
+    (tmp_path / "labels.txt").write_text("a\na\n")
+    code, out, _ = call(capsys, "data", "info", tmp_path)
+    assert code == 0
+    assert out.endswith("  label names: labels.txt, not used: its lines are not as many as the labels\n")
 
 
 def test_get_from_an_archive(capsys, tmp_path, archive, monkeypatch):

@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from tailwise.datasets import Contents, DataSet
@@ -104,11 +104,11 @@ def _draw(data: DataSet, folder: str, options: argparse.Namespace) -> None:
     write_synthetic(data.name, folder, overwrite=options.overwrite, **given)
 
 
-def _fetch(data: DataSet, folder: str, options: argparse.Namespace) -> list[str]:
-    """Gives a line about each part, which was read on the way."""
+def _fetch(data: DataSet, folder: str, options: argparse.Namespace) -> list[_Part]:
+    """Gives what is told of each part, which was read on the way."""
     from tailwise.datasets import get_data
 
-    parts: list[str] = []
+    parts: list[_Part] = []
     with _Bar(data.name, is_shown=sys.stderr.isatty() and not options.quiet) as bar:
         get_data(
             data.name,
@@ -159,27 +159,38 @@ def _print_data_set(data: DataSet) -> None:
     )
 
 
-def _print_folder(folder: str, parts: list[str] | None = None) -> None:
+def _print_folder(folder: str, parts: list[_Part] | None = None) -> None:
     """What is in a folder, read and not only looked at; checksums compared where they were recorded."""
     from tailwise.datasets import open_folder
     from tailwise.datasets.locks import read_lock, verify_folder
 
     lock = read_lock(folder)
     opened = open_folder(folder)
+    if parts is None:
+        parts = [_describe(part, opened.load(part)) for part in opened.labels]
     print(folder if lock is None else f"{folder}: {lock.get('name')} ({lock.get('source')})")
-    for line in (_describe(part, opened.load(part)) for part in opened.labels) if parts is None else parts:
-        print(line)
-    for name, path in (("label names", opened.names), ("filter", opened.filter)):
-        if path is not None:
-            print(f"  {name}: {path.name}")
+    print("\n".join(part.text for part in parts))
+    if opened.names is not None:
+        unfit = "" if any(part.is_named for part in parts) else ", not used: its lines are not as many as the labels"
+        print(f"  label names: {opened.names.name}{unfit}")
+    if opened.filter is not None:
+        print(f"  filter: {opened.filter.name}")
     if lock is not None:
         print(f"  {verify_folder(folder, lock)} files as recorded; checksum {lock.get('checksum', 'of drawn data')}")
 
 
-def _describe(part: str, contents: Contents) -> str:
+class _Part(NamedTuple):
+    """What is told of the training or test set."""
+
+    text: str
+    is_named: bool
+
+
+def _describe(part: str, contents: Contents) -> _Part:
     n, m = contents.matrix.shape
     d = "no features" if contents.features is None else f"{contents.features.shape[1]:,} features"
-    return f"  {part}: {n:,} instances, {d}, {m:,} labels, {contents.matrix.nnz / n:.2f} per point"
+    text = f"  {part}: {n:,} instances, {d}, {m:,} labels, {contents.matrix.nnz / n:.2f} per point"
+    return _Part(text, contents.label_names is not None)
 
 
 class _Bar:
