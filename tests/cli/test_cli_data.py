@@ -94,23 +94,40 @@ def test_info_of_a_folder(capsys, tmp_path):
     code, out, _ = call(capsys, "data", "info", tmp_path)
     assert code == 0
     assert out == f"{tmp_path}\n  test: 4 instances, no features, 5 labels, 1.00 per point\n  label names: labels.txt\n"
+    (tmp_path / "labels.txt").write_text("a\na\n")
+    code, out, _ = call(capsys, "data", "info", tmp_path)
+    assert code == 0
+    assert out.endswith("  label names: labels.txt, not used: its lines are not as many as the labels\n")
 
 
 def test_get_from_an_archive(capsys, tmp_path, archive, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.zip").write_bytes(archive)
-    code, out, err = call(capsys, "data", "get", "eurlex-4k", "--archive", "a.zip")
+    code, out, err = call(capsys, "data", "get", "wiki10-31k", "--archive", "a.zip")
     assert (code, err) == (0, "")
     assert out == (
-        "Eurlex-4K: Eurlex-4K (a.zip)\n"
+        "Wiki10-31K: Wiki10-31K (a.zip)\n"
         "  train: 2 instances, 3 features, 4 labels, 1.50 per point\n"
         "  test: 1 instances, 3 features, 4 labels, 1.00 per point\n"
         "  3 files as recorded; checksum recorded now, none is published\n"
     )
-    code, out, err = call(capsys, "data", "get", "eurlex-4k", "--archive", "a.zip")
+    code, out, err = call(capsys, "data", "get", "wiki10-31k", "--archive", "a.zip")
     assert (code, out) == (2, "")
-    assert re.search(r"must not exist yet\. Got Eurlex-4K, which does\. .*Use --overwrite to replace it\.\n", err)
-    assert call(capsys, "data", "get", "eurlex-4k", "--archive", "a.zip", "--overwrite", "--quiet") == (0, "", "")
+    assert re.search(r"must not exist yet\. Got Wiki10-31K, which does\. .*Use --overwrite to replace it\.\n", err)
+    assert call(capsys, "data", "get", "wiki10-31k", "--archive", "a.zip", "--overwrite", "--quiet") == (0, "", "")
+
+
+def test_an_archive_without_data_replaces_none(capsys, tmp_path, archive, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.zip").write_bytes(archive)
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as file:
+        file.writestr("test.txt", "1 3 4\nno labels\n")
+    assert call(capsys, "data", "get", "wiki10-31k", "--archive", "a.zip", "--quiet") == (0, "", "")
+    code, out, err = call(capsys, "data", "get", "wiki10-31k", "--archive", "b.zip", "--overwrite")
+    assert (code, out) == (2, "")
+    assert re.search(r"must hold a data set that can be read\. Got b\.zip, but test\.txt", err)
+    code, out, _ = call(capsys, "data", "info", "Wiki10-31K")
+    assert (code, out.splitlines()[0]) == (0, "Wiki10-31K: Wiki10-31K (a.zip)")
 
 
 def test_get_drawn_data(capsys, tmp_path):
@@ -127,29 +144,63 @@ BAD = {
     "info": ("data info nothing", r"name must be that of a data set in the catalogue\. Got 'nothing'"),
     "folder": ("data info empty", r"which has neither Y\.tst\.npz nor test\.txt"),
     "archive": ("data get Eurlex-4K --archive none.zip", r"archive must name a file that exists\. Got none\.zip"),
-    "text": ("data get Eurlex-4K --archive text.zip", r"text\.zip must be a whole and valid archive"),
+    "text": ("data get Wiki10-31K --archive text.zip", r"text\.zip must be a whole and valid archive"),
     "outside": (
-        "data get Eurlex-4K --archive evil.zip",
+        "data get Wiki10-31K --archive evil.zip",
         r"only files below its own folder\. Got the member '\.\./evil'",
     ),
     "checksum": (
-        "data get Eurlex-4K --archive a.zip --sha256 00",
-        r"must have the sha256 00, as you gave it\. Got \w{64}",
+        f"data get Eurlex-4K --archive a.zip --sha256 {'0' * 64}",
+        r"must have the sha256 0{64}, as you gave it\. Got \w{64}",
     ),
-    "exists": ("data get Eurlex-4K --archive a.zip --out full", r"must not exist yet\. Got full, which does"),
+    "no checksum": (
+        "data get Eurlex-4K --archive a.zip --sha256 zz",
+        r"sha256 must be 64 hexadecimal digits\. Got 'zz'",
+    ),
+    "published": ("data get Eurlex-4K --archive a.zip", r"must have the md5 \w{32}, as published for Eurlex-4K\. Got "),
+    "exists": ("data get Wiki10-31K --archive a.zip --out full", r"Got full, which holds something else"),
+    "thesis": ("data get Wiki10-31K --archive a.zip --out full --overwrite", r"Got full, which holds something else"),
+    "drawn thesis": (
+        "data get Eurlex-4K --synthetic --scale 0.02 --out full --overwrite",
+        r"Got full, which holds something else\. Choose another folder",
+    ),
+    "no data": (
+        "data get Wiki10-31K --archive other.zip",
+        r"Got other\.zip, which has neither Y\.tst\.npz nor test\.txt",
+    ),
+    "here": ("data get Wiki10-31K --archive a.zip --out .", r"must be another folder than you are in\. Got \."),
+    "lock": ("data info locked", r"tailwise-lock\.json must be a lock file that tailwise wrote\. It is damaged"),
+    "drawn archive": (
+        "data get Eurlex-4K --synthetic --archive a.zip --sha256 00",
+        r"--url, --archive, --sha256 do not go with --synthetic, .* Got --archive, --sha256\. Leave out",
+    ),
+    "seed": ("data get Eurlex-4K --archive a.zip --seed 0", r"--scale, --seed go with --synthetic only\. Got --seed\."),
+    "two places": (
+        "data get Eurlex-4K --archive a.zip --url http://x/",
+        r"one place, url or archive\. Got http://x/ and",
+    ),
     "no folder above": ("data get Eurlex-4K --archive a.zip --out none/out", r"none is none\. Create it first"),
     "scale": ("data get Eurlex-4K --synthetic --scale 2", r"scale must lie above 0 and be at most 1\. Got 2\.0"),
-    "scheme": ("data get Eurlex-4K --url ftp://127.0.0.1/a.zip", r"url must begin with http:// or https://\. Got ftp"),
+    "scheme": ("data get Eurlex-4K --url ftp://127.0.0.1/a.zip", r"begins with http:// or https://\. Got ftp"),
+    "no address": ("data get Eurlex-4K --url=", r"begins with http:// or https://\. Got \. Check"),
+    "address": ("data get Eurlex-4K --url http://[::1", r"begins with http:// or https://\. Got http://\[::1\. Check"),
+    "host": (f"data get Eurlex-4K --url http://{'a' * 64}.invalid/", r"an address that is not valid \("),
 }
 
 
 @pytest.mark.parametrize(("words", "message"), BAD.values(), ids=BAD)
 def test_bad_input(capsys, tmp_path, archive, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
     (tmp_path / "a.zip").write_bytes(archive)
     (tmp_path / "text.zip").write_text("no archive")
     with zipfile.ZipFile(tmp_path / "evil.zip", "w") as file:
         file.writestr("../evil", "evil")
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as file:
+        file.writestr("thesis.tex", "words")
+    (tmp_path / "locked").mkdir()
+    (tmp_path / "locked" / "tailwise-lock.json").write_text('{"name": "a", "files": {"train.txt": 5}}')
     (tmp_path / "empty").mkdir()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
@@ -163,7 +214,7 @@ def test_bad_input(capsys, tmp_path, archive, monkeypatch, words, message):
 
 def test_ctrl_c_and_again(tmp_path, slow_server, archive):
     url, go, asked = slow_server
-    command = [sys.executable, "-m", "tailwise.cli.main", "data", "get", "Eurlex-4K", "--url", url, "--out", "out"]
+    command = [sys.executable, "-m", "tailwise.cli.main", "data", "get", "Wiki10-31K", "--url", url, "--out", "out"]
     environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
     process = subprocess.Popen(
         command,

@@ -16,6 +16,7 @@ from tailwise.datasets import (
     catalogue,
     find_data_set,
     get_data,
+    locks,
     make_like,
     open_folder,
     save,
@@ -80,61 +81,158 @@ def url(server):
 
 
 def test_a_data_set_from_a_server(server, url, tmp_path):
-    folder = get_data("eurlex-4k", tmp_path / "out", url=url)
+    folder = get_data("wiki10-31k", tmp_path / "out", url=url)
     assert os.listdir(tmp_path) == ["out"]
     data = open_folder(folder)
     assert data.load("train").matrix.toarray().tolist() == [[0, 1, 0, 0], [0, 0, 1, 0]]
     assert data.load("test").features.toarray().tolist() == [[0, 0, 1]]
     lock = read_lock(folder)
     assert lock["sha256"] == hashlib.sha256(make_archive()).hexdigest()
-    assert (lock["name"], lock["source"]) == ("Eurlex-4K", url)
+    assert (lock["name"], lock["source"]) == ("Wiki10-31K", url)
     assert lock["checksum"] == "recorded now, none is published"
     assert verify_folder(folder, lock) == 2
 
 
 def test_the_recorded_checksum_is_compared(server, url, tmp_path):
-    get_data("Eurlex-4K", tmp_path / "out", url=url)
-    get_data("Eurlex-4K", tmp_path / "out", url=url, overwrite=True)
+    get_data("Wiki10-31K", tmp_path / "out", url=url)
+    get_data("Wiki10-31K", tmp_path / "out", url=url, overwrite=True)
     assert read_lock(tmp_path / "out")["checksum"] == "as recorded before"
     before = read_lock(tmp_path / "out")
     server.files["/eurlex.zip"] = make_archive(b"1 3 4\n1 0:1\n")
     with pytest.raises(
         FileError, match=r"must have the sha256 \w{64}, recorded with an earlier download\. Got \w{64}\. It"
     ):
-        get_data("Eurlex-4K", tmp_path / "out", url=url, overwrite=True)
+        get_data("Wiki10-31K", tmp_path / "out", url=url, overwrite=True)
     assert read_lock(tmp_path / "out") == before
     assert os.listdir(tmp_path) == ["out"]
 
 
 def test_a_checksum_that_is_given(url, tmp_path):
     with pytest.raises(
-        FileError, match=r"must have the sha256 0{64}, as you gave it\. Got \w{64}\. .*or give --sha256"
+        FileError, match=r"must have the sha256 0{64}, as you gave it\. Got \w{64}\. .*trust it, give --sha256 \w{64}\."
     ):
-        get_data("Eurlex-4K", tmp_path / "out", url=url, sha256="0" * 64)
+        get_data("Wiki10-31K", tmp_path / "out", url=url, sha256="0" * 64)
     assert not os.listdir(tmp_path)
-    get_data("Eurlex-4K", tmp_path / "out", url=url, sha256=hashlib.sha256(make_archive()).hexdigest().upper())
+    get_data("Wiki10-31K", tmp_path / "out", url=url, sha256=hashlib.sha256(make_archive()).hexdigest().upper())
     assert read_lock(tmp_path / "out")["checksum"] == "given by the user"
 
 
-def test_a_checksum_that_is_published(url, tmp_path, monkeypatch):
+@pytest.mark.parametrize("place", ["catalogue", "url", "archive"])
+def test_a_checksum_that_is_published(url, tmp_path, monkeypatch, place):
+    (tmp_path / "a.zip").write_bytes(make_archive())
+    options = {"catalogue": {}, "url": {"url": url + "?"}, "archive": {"archive": tmp_path / "a.zip"}}[place]
     for content, fits in ((make_archive(), True), (b"other", False)):
         data = replace(CATALOGUE[0], url=url, md5=hashlib.md5(content).hexdigest())
         monkeypatch.setattr(catalogue, "CATALOGUE", (data,))
         if fits:
-            get_data("Eurlex-4K", tmp_path / "out")
+            get_data("Eurlex-4K", tmp_path / "out", **options)
             assert read_lock(tmp_path / "out")["checksum"] == "as published (md5)"
         else:
-            with pytest.raises(FileError, match=r"must have the md5 \w{32}, as published\. Got \w{32}\."):
-                get_data("Eurlex-4K", tmp_path / "other")
+            with pytest.raises(FileError, match=r"the md5 \w{32}, as published for Eurlex-4K\. Got \w{32}\.") as caught:
+                get_data("Eurlex-4K", tmp_path / "other", **options)
+    sha256 = str(caught.value).rpartition("give --sha256 ")[2].rstrip(".")
+    get_data("Eurlex-4K", tmp_path / "other", sha256=sha256, **options)
+    assert read_lock(tmp_path / "other")["checksum"] == "given by the user"
+
+
+@pytest.mark.parametrize("sha256", ["", "zz", "0" * 63, "0" * 65, "0" * 64 + "\n", "g" * 64])
+def test_a_checksum_that_is_none(server, url, tmp_path, sha256):
+    with pytest.raises(InputError, match=r"sha256 must be 64 hexadecimal digits\. Got '.*'\. Copy all of it"):
+        get_data("Eurlex-4K", tmp_path / "out", url=url, sha256=sha256)
+    assert not server.requests
 
 
 def test_an_archive_at_hand(tmp_path):
     (tmp_path / "a.zip").write_bytes(make_archive())
-    get_data("Eurlex-4K", tmp_path / "out", archive=tmp_path / "a.zip")
+    get_data("Wiki10-31K", tmp_path / "out", archive=tmp_path / "a.zip")
     assert sorted(os.listdir(tmp_path)) == ["a.zip", "out"]
     assert open_folder(tmp_path / "out").load("test").matrix.shape == (1, 4)
     with pytest.raises(FileError, match=r"archive must name a file that exists\. Got .*b\.zip"):
-        get_data("Eurlex-4K", tmp_path / "b", archive=tmp_path / "b.zip")
+        get_data("Wiki10-31K", tmp_path / "b", archive=tmp_path / "b.zip")
+    with pytest.raises(
+        InputError, match=r"from one place, url or archive\. Got http://x/ and .*a\.zip\. Leave one out"
+    ):
+        get_data("Wiki10-31K", tmp_path / "b", archive=tmp_path / "a.zip", url="http://x/")
+
+
+def test_what_was_read_is_told(tmp_path):
+    (tmp_path / "a.zip").write_bytes(make_archive())
+    told = []
+    get_data(
+        "Wiki10-31K",
+        tmp_path / "out",
+        archive=tmp_path / "a.zip",
+        on_part=lambda part, contents: told.append((part, contents.matrix.shape)),
+    )
+    assert told == [("train", (2, 4)), ("test", (1, 4))]
+
+
+def zipped(path, members):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+UNREADABLE = {
+    "nothing": ({"thesis.tex": b"words"}, r"that tailwise reads\. Got .*b\.zip, which has neither Y\.tst\.npz nor"),
+    "text": ({"D/test.txt": b"1 3 4\nx\n"}, r"that can be read\. Got .*b\.zip, but D/test\.txt\b.*line"),
+}
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+@pytest.mark.parametrize(("members", "message"), UNREADABLE.values(), ids=UNREADABLE)
+def test_an_archive_without_a_data_set_replaces_none(tmp_path, members, message, is_there):
+    archive = zipped(tmp_path / "b.zip", members)
+    if is_there:
+        (tmp_path / "a.zip").write_bytes(make_archive())
+        get_data("Wiki10-31K", tmp_path / "out", archive=tmp_path / "a.zip")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(FileError, match=message):
+        get_data("Wiki10-31K", tmp_path / "out", archive=archive, overwrite=True)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_data_folder_in_an_archive(tmp_path):
+    archive = zipped(tmp_path / "a.zip", {"test.txt": b"1 3 4\n3 2:1\n", LOCK: b"{}"})
+    folder = get_data("Wiki10-31K", tmp_path / "out", archive=archive)
+    assert verify_folder(folder, read_lock(folder)) == 1
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_link_is_followed(tmp_path, is_there):
+    (tmp_path / "a.zip").write_bytes(make_archive())
+    (tmp_path / "far").mkdir()
+    if is_there:
+        get_data("Wiki10-31K", tmp_path / "far" / "real", archive=tmp_path / "a.zip")
+    (tmp_path / "out").symlink_to(tmp_path / "far" / "real")
+    folder = get_data("Wiki10-31K", tmp_path / "out", archive=tmp_path / "a.zip", overwrite=True)
+    assert folder == tmp_path / "out"
+    assert folder.is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["a.zip", "far", "out"]
+    assert os.listdir(tmp_path / "far") == ["real"]
+    assert read_lock(folder)["name"] == "Wiki10-31K"
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_the_folder_that_one_is_in(server, url, tmp_path, monkeypatch, name):
+    (tmp_path / "in").mkdir()
+    monkeypatch.chdir(tmp_path / "in")
+    with pytest.raises(FileError, match=r"must be another folder than you are in\. Got \.\.?\. Give the name"):
+        get_data("Wiki10-31K", name, url=url)
+    assert not server.requests
+    assert (tmp_path / "in").is_dir()
+
+
+def test_a_folder_that_appears_meanwhile(url, tmp_path):
+    def write_thesis(part, contents):
+        (tmp_path / "out").mkdir(exist_ok=True)
+        (tmp_path / "out" / "thesis.tex").touch()
+
+    with pytest.raises(FileError, match="which holds something else"):
+        get_data("Wiki10-31K", tmp_path / "out", url=url, on_part=write_thesis)
+    assert os.listdir(tmp_path) == ["out"]
+    assert os.listdir(tmp_path / "out") == ["thesis.tex"]
 
 
 def test_an_evil_archive_leaves_nothing(tmp_path):
@@ -142,7 +240,7 @@ def test_an_evil_archive_leaves_nothing(tmp_path):
         archive.writestr("../evil.txt", b"evil")
     (tmp_path / "in").mkdir()
     with pytest.raises(FileError, match=r"Got the member '\.\./evil\.txt'"):
-        get_data("Eurlex-4K", tmp_path / "in" / "out", archive=tmp_path / "a.zip")
+        get_data("Wiki10-31K", tmp_path / "in" / "out", archive=tmp_path / "a.zip")
     assert sorted(os.listdir(tmp_path)) == ["a.zip", "in"]
     assert not os.listdir(tmp_path / "in")
 
@@ -153,32 +251,52 @@ def test_folders_that_are_not_replaced(tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "empty").mkdir()
     check_target_folder(tmp_path / "empty", overwrite=False)
-    check_target_folder(tmp_path / "full", overwrite=True)
     for path, message in (
-        (tmp_path / "full", r"must not exist yet\. Got .*full, which does\. Use --overwrite to replace it"),
+        (tmp_path / "full", rf"hold a data set .* with {LOCK}\. Got .*full, which holds something else\. Choose"),
         (tmp_path / "file", r"must be a folder\. Got .*file, which is a file"),
         (tmp_path / "none" / "out", r"must lie in one that exists\. Got .*out, but .*none is none\. Create it first"),
     ):
-        with pytest.raises(FileError, match=message):
-            check_target_folder(path, overwrite=False)
-    (tmp_path / "full" / LOCK).write_text('{"files": {}}')
-    with pytest.raises(FileError, match="It holds a data set already, which can be used as it is"):
+        for overwrite in (False, True):
+            with pytest.raises(FileError, match=message):
+                check_target_folder(path, overwrite=overwrite)
+    (tmp_path / "full" / LOCK).touch()
+    with pytest.raises(
+        FileError, match=r"not exist yet\. Got .* which can be used as it is\. Use --overwrite to replace it"
+    ):
         check_target_folder(tmp_path / "full", overwrite=False)
+    check_target_folder(tmp_path / "full", overwrite=True)
 
 
 def test_files_that_changed(url, tmp_path):
-    folder = get_data("Eurlex-4K", tmp_path / "out", url=url)
+    folder = get_data("Wiki10-31K", tmp_path / "out", url=url)
     lock = read_lock(folder)
     (folder / "Eurlex" / "eurlex_test.txt").write_text("1 3 4\n2 2:1\n")
-    with pytest.raises(FileError, match=r"eurlex_test\.txt must have the sha256 .* recorded when it was unpacked"):
+    with pytest.raises(
+        FileError,
+        match=r"eurlex_test\.txt must have the sha256 .* recorded when it was unpacked\. .*: get the data again\.",
+    ):
         verify_folder(folder, lock)
     (folder / "Eurlex" / "eurlex_test.txt").unlink()
     with pytest.raises(FileError, match=r"must hold the file Eurlex/eurlex_test\.txt that its lock file lists"):
         verify_folder(folder, lock)
-    for content in ("{", "[]", "{}", '{"files": 3}'):
+    numbers = '{"name": "a", "files": {"train.txt": 5}}', '{"name": "a", "files": {}, "sha256": 5}'
+    for content in ("{", "[]", "{}", '{"files": 3}', '{"files": {}}', *numbers):
         (folder / LOCK).write_text(content)
-        with pytest.raises(FileError, match="must be a lock file that tailwise wrote"):
+        with pytest.raises(FileError, match=r"must be a lock file that tailwise wrote\. It is damaged\. Delete it"):
             read_lock(folder)
+
+
+def test_an_archive_that_may_not_be_read(tmp_path, monkeypatch):
+    (tmp_path / "a.zip").write_bytes(make_archive())
+
+    def refuse(path, mode):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(locks, "open", refuse, raising=False)
+    with pytest.raises(
+        FileError, match=r"a\.zip must be a file that may be read\. Reading it failed: Permission denied"
+    ):
+        get_data("Wiki10-31K", tmp_path / "out", archive=tmp_path / "a.zip")
 
 
 # Folders
@@ -243,6 +361,15 @@ def test_half_a_folder(tmp_path, parts):
         data.load("train")
     save(tmp_path / "X.tst.npz", parts["train"][1])
     with pytest.raises(FileError, match=r"features and labels of the same test instances\. Got 5 and 3\."):
+        open_folder(tmp_path).load("test")
+
+
+def test_names_of_other_labels_are_not_used(tmp_path, parts):
+    write_npz(tmp_path, parts)
+    (tmp_path / "labels.txt").write_text("a\na\nb\n")  # neither as many as the labels, nor different
+    assert open_folder(tmp_path).load("test").label_names is None
+    (tmp_path / "labels.txt").write_text("a\na\nb\nc\nd\ne\n")
+    with pytest.raises(FileError, match=r"labels\.txt: label names must differ\. Got 'a' twice"):
         open_folder(tmp_path).load("test")
 
 

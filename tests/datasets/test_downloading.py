@@ -1,7 +1,10 @@
 """Downloads go on where they stopped, take a proxy, and leave a whole file or none."""
 
+import http.client
 import io
 import os
+import re
+import ssl
 
 import numpy as np
 import pytest
@@ -97,6 +100,98 @@ def test_a_part_that_is_whole_already(server, target):
     assert target.read_bytes() == CONTENT
 
 
+def leave_a_part(server, target):
+    server.cut_after = [100_000]
+    with pytest.raises(FileError, match="Try again"):
+        download(server.url + "/a.zip", target, attempts=1)
+
+
+def answer_with(server, status, headers):
+    """Have the server answer all that asks for a part so, and with all of its bytes."""
+    usual = server.answer
+
+    def answer(request):
+        if request.headers.get("Range") is None:
+            usual(request)
+            return
+        request.send_response(status)
+        for name, value in headers.items():
+            request.send_header(name, value)
+        request.end_headers()
+        request.wfile.write(server.files[request.path][100_000:])
+
+    server.answer = answer
+
+
+UNFIT = {
+    "another size": {"Content-Range": "bytes 100000-199999/200000"},
+    "no range": {},
+    "another place": {"Content-Range": "bytes 0-299999/300000"},
+    "another tag": {"Content-Range": "bytes 100000-299999/300000", "ETag": '"second"'},
+    "no numbers": {"Content-Range": "bytes ²-³/²"},
+}
+
+
+@pytest.mark.parametrize("headers", UNFIT.values(), ids=UNFIT)
+def test_a_part_that_does_not_fit_begins_anew(server, target, headers):
+    leave_a_part(server, target)
+    answer_with(server, 206, headers)
+    server.files["/a.zip"] = CONTENT[::-1]
+    download(server.url + "/a.zip", target, attempts=2, pause=0.0)
+    assert target.read_bytes() == CONTENT[::-1]
+    assert os.listdir(target.parent) == ["a.zip"]
+
+
+def test_a_part_of_a_file_whose_size_is_not_said_again(server, target):
+    leave_a_part(server, target)
+    answer_with(server, 206, {"Content-Range": "bytes 100000-299999/*"})
+    download(server.url + "/a.zip", target, attempts=1)
+    assert target.read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("status", "message"), [(206, "another part than was asked for"), (416, "the server answered 416 Requested Range")]
+)
+def test_part_of_a_file_of_which_all_was_asked_for(server, target, status, message):
+    def answer(request):
+        request.send_response(status)
+        request.end_headers()
+
+    server.answer = answer
+    with pytest.raises(FileError, match=message):
+        download(server.url + "/a.zip", target, attempts=2, pause=0.0)
+    assert not os.listdir(target.parent)
+
+
+@pytest.mark.parametrize("length", ["abc", "300000, 300000", "²", "9" * 5000])
+def test_a_size_that_is_no_number(server, target, length):
+    def answer(request):
+        request.send_response(200)
+        request.send_header("Content-Length", length)
+        request.end_headers()
+        request.wfile.write(CONTENT)
+
+    server.answer = answer
+    download(server.url + "/a.zip", target, attempts=1)
+    assert target.read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("error", [ssl.SSLError(1, "bad record mac"), OSError(113, "No route to host")])
+def test_a_failing_network_is_not_the_disk(server, target, monkeypatch, error):
+    usual, calls = http.client.HTTPResponse.read1, []
+
+    def fail_second(answer, size):
+        calls.append(size)
+        if len(calls) == 2:
+            raise error
+        return usual(answer, min(size, 1000))
+
+    monkeypatch.setattr(http.client.HTTPResponse, "read1", fail_second)
+    download(server.url + "/a.zip", target, attempts=2, pause=0.0)
+    assert target.read_bytes() == CONTENT
+    assert server.requests == [("/a.zip", None), ("/a.zip", "bytes=1000-")]
+
+
 def test_a_size_that_is_not_said(server, target):
     server.says_length = False
     seen = []
@@ -130,8 +225,40 @@ def test_a_page_in_place_of_an_archive(server, target):
 
 
 def test_only_http(target):
-    with pytest.raises(InputError, match=r"url must begin with http:// or https://\. Got file:///etc/hosts\."):
-        download("file:///etc/hosts", target)
+    for url in ("file:///etc/hosts", "http://[::1", "http://", "http:///a.zip", "http://127.0.0.1:port/", "a.zip"):
+        with pytest.raises(InputError, match=rf"url must be an address .* https://\. Got {re.escape(url)}\. Check"):
+            download(url, target)
+
+
+def test_letters_and_blanks_in_an_address(server, target):
+    server.files["/%C3%A9%20%C3%A8.zip?%C3%A9=a%20b&c=%20"] = CONTENT
+    download(server.url + "/é è.zip?é=a b&c=%20", target)
+    assert target.read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("place", ["http://[bad", f"http://{'a' * 64}.invalid/", "http://127.0.0.1:port/"])
+def test_addresses_that_are_not_valid(server, target, place):
+    def answer(request):
+        request.send_response(302)
+        request.send_header("Location", place)
+        request.end_headers()
+
+    server.answer = answer
+    with pytest.raises(
+        FileError, match=r"could not be downloaded: it is, or leads to, an address that is not valid \("
+    ):
+        download(server.url + "/a.zip", target)
+
+
+def test_a_reason_of_several_lines(server, target):
+    server.answer = lambda request: request.wfile.write(b"no\nHTTP\r\n\r\n")
+    with pytest.raises(FileError, match=r"the connection failed \(no ?\)\. Try again"):
+        download(server.url + "/a.zip", target, attempts=1)
+
+
+def test_a_host_that_cannot_be(target, server):
+    with pytest.raises(FileError, match=r"an address that is not valid \("):
+        download(f"http://{'a' * 64}.invalid/", target)
 
 
 def test_no_room(server, target, monkeypatch):
@@ -148,7 +275,7 @@ def test_a_full_disk(server, target, monkeypatch):
     monkeypatch.setattr(downloading, "open", lambda path, mode: full, raising=False)
     with pytest.raises(FileError, match=r"could not be written: No space left on device\. Free the space"):
         download(server.url + "/a.zip", target)
-    assert not target.exists()
+    assert not os.listdir(target.parent)
 
 
 def test_behind_a_proxy(server, target, monkeypatch):

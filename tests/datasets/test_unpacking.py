@@ -144,6 +144,65 @@ def test_a_changed_byte(tmp_path):
     assert_refused(tmp_path, archive, r"must be a whole and valid archive\. Reading it failed: .*CRC")
 
 
+DAMAGE = r"a\.bin must be a whole and valid archive\. Reading it failed: .*\. Download it again\."
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])
+def test_a_changed_byte_of_a_compressed_tar(tmp_path, mode):
+    archive = make_tar(tmp_path / "a.bin", {"noise": os.urandom(5_000)}, mode)
+    content = bytearray(archive.read_bytes())
+    content[len(content) // 2] ^= 1
+    archive.write_bytes(content)
+    assert_refused(tmp_path, archive, DAMAGE)
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])
+@pytest.mark.parametrize("missing", [1, 8, 20])
+def test_the_end_is_missing(tmp_path, mode, missing):
+    archive = make_tar(tmp_path / "a.bin", {"noise": os.urandom(5_000)}, mode)
+    archive.write_bytes(archive.read_bytes()[:-missing])
+    assert_refused(tmp_path, archive, DAMAGE)
+
+
+@pytest.mark.parametrize("is_cut", [False, True], ids=["changed", "cut"])
+def test_a_tar_without_its_second_member(tmp_path, is_cut):
+    # The first member takes two blocks of 512 bytes; what is left looks whole to tarfile.
+    archive = make_tar(tmp_path / "a.bin", {"first": b"1", "second": b"2"}, "w")
+    content = bytearray(archive.read_bytes())
+    content[1024] ^= 1
+    archive.write_bytes(content[: 1024 if is_cut else None])
+    assert_refused(tmp_path, archive, r"Reading it failed: it does not end after its last file\. Download it again\.")
+
+
+def test_a_changed_byte_of_lzma_in_zip(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.bin", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("words", b"some words " * 500)
+    content = bytearray((tmp_path / "a.bin").read_bytes())
+    content[60:80] = b"\xff" * 20
+    (tmp_path / "a.bin").write_bytes(content)
+    assert_refused(tmp_path, tmp_path / "a.bin", DAMAGE)
+
+
+def test_a_name_of_no_letters(tmp_path):
+    archive = make_zip(tmp_path / "a.zip", {zipfile.ZipInfo(""): b"words"})
+    assert_refused(tmp_path, archive, r"must hold only files below its own folder\. Got the member ''\.")
+
+
+@pytest.mark.parametrize("make", [make_zip, make_tar], ids=["zip", "tar"])
+def test_a_name_that_is_too_long(tmp_path, make):
+    archive = make(tmp_path / "a.bin", {"a" * 300: b"words"})
+    assert_refused(
+        tmp_path, archive, r"names that the disk takes\. Got one of 300 letters, 'a{40}'\. Unpack it by hand\."
+    )
+
+
+@pytest.mark.parametrize("names", [("D", "D/x"), ("D/x", "D"), ("D", "D/x/y")], ids=" ".join)
+def test_a_file_that_is_a_folder_too(tmp_path, names):
+    archive = make_zip(tmp_path / "a.zip", dict.fromkeys(names, b"words"))
+    message = rf"must hold no file that is also a folder\. Got the member '{names[1]}'\. Do not trust it\."
+    assert_refused(tmp_path, archive, message)
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 def test_a_full_disk(tmp_path, monkeypatch):
     archive = make_zip(tmp_path / "a.zip", MEMBERS)

@@ -6,10 +6,10 @@ import argparse
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from tailwise.datasets import DataSet
+    from tailwise.datasets import Contents, DataSet
 
 __all__ = ["add_parser"]
 
@@ -59,9 +59,9 @@ def _add_get(actions: Any) -> None:
     get.add_argument("--archive", metavar="FILE", help="unpack this archive; download nothing")
     get.add_argument("--sha256", metavar="HEX", help="the checksum that the archive must have")
     get.add_argument("--synthetic", action="store_true", help="draw data of the same shape; no network")
-    get.add_argument("--scale", type=float, default=1.0, help="size of drawn data, up to 1 (default: %(default)s)")
-    get.add_argument("--seed", type=int, default=0, help="seed of drawn data (default: %(default)s)")
-    get.add_argument("--overwrite", action="store_true", help="replace the folder if it exists")
+    get.add_argument("--scale", type=float, help="size of drawn data, up to 1 (default: 1)")
+    get.add_argument("--seed", type=int, help="seed of drawn data (default: 0)")
+    get.add_argument("--overwrite", action="store_true", help="replace the folder if it holds a data set from here")
     get.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
     get.set_defaults(run=run_get)
 
@@ -85,26 +85,55 @@ def run_list(options: argparse.Namespace) -> int:
 
 
 def run_get(options: argparse.Namespace) -> int:
-    from tailwise.datasets import find_data_set, get_data, write_synthetic
+    from tailwise.datasets import find_data_set
 
+    _check_combination(options)
     data = find_data_set(options.name)
     folder = options.out or data.name
-    if options.synthetic:
-        write_synthetic(data.name, folder, scale=options.scale, seed=options.seed, overwrite=options.overwrite)
-    else:
-        with _Bar(data.name, is_shown=sys.stderr.isatty() and not options.quiet) as bar:
-            get_data(
-                data.name,
-                folder,
-                url=options.url,
-                archive=options.archive,
-                sha256=options.sha256,
-                overwrite=options.overwrite,
-                on_bytes=bar.update,
-            )
+    parts = (_draw if options.synthetic else _fetch)(data, folder, options)
     if not options.quiet:
-        _print_folder(folder)
+        _print_folder(folder, parts)
     return 0
+
+
+def _draw(data: DataSet, folder: str, options: argparse.Namespace) -> None:
+    from tailwise.datasets import write_synthetic
+
+    drawing = {"scale": options.scale, "seed": options.seed}
+    given = {name: value for name, value in drawing.items() if value is not None}
+    write_synthetic(data.name, folder, overwrite=options.overwrite, **given)
+
+
+def _fetch(data: DataSet, folder: str, options: argparse.Namespace) -> list[_Part]:
+    """Gives what is told of each part, which was read on the way."""
+    from tailwise.datasets import get_data
+
+    parts: list[_Part] = []
+    with _Bar(data.name, is_shown=sys.stderr.isatty() and not options.quiet) as bar:
+        get_data(
+            data.name,
+            folder,
+            url=options.url,
+            archive=options.archive,
+            sha256=options.sha256,
+            overwrite=options.overwrite,
+            on_bytes=bar.update,
+            on_part=lambda part, contents: parts.append(_describe(part, contents)),
+        )
+    return parts
+
+
+def _check_combination(options: argparse.Namespace) -> None:
+    """Refuse options that would change nothing."""
+    from tailwise.errors import InputError
+
+    names = ("url", "archive", "sha256") if options.synthetic else ("scale", "seed")
+    came = [f"--{name}" for name in names if getattr(options, name) is not None]
+    if came:
+        rule = "do not go with --synthetic, which draws data" if options.synthetic else "go with --synthetic only"
+        others = ", ".join(f"--{name}" for name in names)
+        msg = f"{others} {rule}. Got {', '.join(came)}. Leave out what you do not mean."
+        raise InputError(msg)
 
 
 def run_info(options: argparse.Namespace) -> int:
@@ -130,24 +159,38 @@ def _print_data_set(data: DataSet) -> None:
     )
 
 
-def _print_folder(folder: str) -> None:
+def _print_folder(folder: str, parts: list[_Part] | None = None) -> None:
     """What is in a folder, read and not only looked at; checksums compared where they were recorded."""
     from tailwise.datasets import open_folder
     from tailwise.datasets.locks import read_lock, verify_folder
 
     lock = read_lock(folder)
     opened = open_folder(folder)
+    if parts is None:
+        parts = [_describe(part, opened.load(part)) for part in opened.labels]
     print(folder if lock is None else f"{folder}: {lock.get('name')} ({lock.get('source')})")
-    for part in opened.labels:
-        contents = opened.load(part)
-        n, m = contents.matrix.shape
-        d = "no features" if contents.features is None else f"{contents.features.shape[1]:,} features"
-        print(f"  {part}: {n:,} instances, {d}, {m:,} labels, {contents.matrix.nnz / n:.2f} per point")
-    for name, path in (("label names", opened.names), ("filter", opened.filter)):
-        if path is not None:
-            print(f"  {name}: {path.name}")
+    print("\n".join(part.text for part in parts))
+    if opened.names is not None:
+        unfit = "" if any(part.is_named for part in parts) else ", not used: its lines are not as many as the labels"
+        print(f"  label names: {opened.names.name}{unfit}")
+    if opened.filter is not None:
+        print(f"  filter: {opened.filter.name}")
     if lock is not None:
         print(f"  {verify_folder(folder, lock)} files as recorded; checksum {lock.get('checksum', 'of drawn data')}")
+
+
+class _Part(NamedTuple):
+    """What is told of the training or test set."""
+
+    text: str
+    is_named: bool
+
+
+def _describe(part: str, contents: Contents) -> _Part:
+    n, m = contents.matrix.shape
+    d = "no features" if contents.features is None else f"{contents.features.shape[1]:,} features"
+    text = f"  {part}: {n:,} instances, {d}, {m:,} labels, {contents.matrix.nnz / n:.2f} per point"
+    return _Part(text, contents.label_names is not None)
 
 
 class _Bar:

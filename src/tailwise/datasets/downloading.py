@@ -5,7 +5,9 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import shutil
+import string
 import time
 import urllib.error
 import urllib.parse
@@ -22,11 +24,14 @@ PIECE = 1 << 18
 SECONDS = 60.0  # without an answer
 ATTEMPTS = 5
 AGENT = "tailwise"
-BROKEN = (http.client.HTTPException, ConnectionError, TimeoutError, urllib.error.URLError)
 
 
 class _Broken(Exception):
     """The connection ended before the file did."""
+
+
+class _Misfit(_Broken):
+    """What the server has is not what the part is of: only another beginning helps."""
 
 
 def download(
@@ -55,9 +60,7 @@ def download(
     pause : float
         Seconds before the second attempt; doubled before each further one.
     """
-    if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
-        msg = f"url must begin with http:// or https://. Got {url}."
-        raise InputError(msg)
+    _check_address(url)
     target = Path(target)
     part = target.with_name(f".{target.name}.part")
     for attempt in range(attempts):
@@ -66,7 +69,7 @@ def download(
             break
         except urllib.error.HTTPError as error:
             _refuse(url, f"the server answered {error.code} {error.reason}", error)
-        except (_Broken, *BROKEN) as error:
+        except _Broken as error:
             if attempt == attempts - 1:
                 _refuse(url, f"the connection failed ({error})", error)
             time.sleep(pause * 2**attempt)
@@ -74,7 +77,19 @@ def download(
     _notes_of(part).unlink(missing_ok=True)
 
 
+def _check_address(url: str) -> None:
+    try:
+        parts = urllib.parse.urlsplit(url)
+        is_fit = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_fit = False
+    if not is_fit:
+        msg = f"url must be an address that begins with http:// or https://. Got {url}. Check the spelling."
+        raise InputError(msg)
+
+
 def _refuse(url: str, reason: str, error: BaseException) -> NoReturn:
+    reason = " ".join(reason.split())  # what a server sends may have several lines
     msg = (
         f"{url} could not be downloaded: {reason}. Try again, which goes on where this stopped, or download it with a "
         "browser and give it with --archive."
@@ -84,41 +99,65 @@ def _refuse(url: str, reason: str, error: BaseException) -> NoReturn:
 
 def _fetch(url: str, part: Path, on_bytes: Callable[[int, int | None], None]) -> None:
     """Fetch all that is missing; a part that is of another file, or of the same but changed one, begins anew."""
-    done = part.stat().st_size if part.exists() else 0
     notes = _read_notes(part, url)
-    request = urllib.request.Request(url, headers={"User-Agent": AGENT, "Accept-Encoding": "identity"})
+    done = part.stat().st_size if notes is not None and part.exists() else 0
+    try:
+        with _ask(url, done, notes) as answer:
+            done, total = _agree(answer, done, notes)
+            _check_answer(url, answer, part, total, done)
+            _copy(url, answer, part, done, total, on_bytes)
+    except urllib.error.HTTPError as error:
+        if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not done:
+            raise
+        if notes is not None and notes["total"] == done:  # all was there already
+            return
+        _discard(part)
+        msg = "the part that was there does not fit"
+        raise _Misfit(msg) from error
+    except _Misfit:
+        _discard(part)
+        raise
+
+
+def _ask(url: str, done: int, notes: dict[str, Any] | None) -> Any:
+    """The server's answer to a request for all bytes, or for those that are missing."""
+    parts = urllib.parse.urlsplit(url)
+    path, query = (urllib.parse.quote(text, safe=string.punctuation) for text in (parts.path, parts.query))
+    request = urllib.request.Request(
+        parts._replace(path=path, query=query).geturl(), headers={"User-Agent": AGENT, "Accept-Encoding": "identity"}
+    )
     if done and notes is not None:
         request.add_header("Range", f"bytes={done}-")
         if notes["validator"]:
             request.add_header("If-Range", notes["validator"])
     try:
         # Not urlopen, which keeps the proxies that it found when it was first called.
-        with urllib.request.build_opener().open(request, timeout=SECONDS) as answer:
-            done, total = _agree(answer, done, notes)
-            _check_answer(url, answer, part, total, done)
-            _write_notes(part, url, answer, total)
-            _copy(answer, part, done, total, on_bytes)
-    except urllib.error.HTTPError as error:
-        if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            raise
-        if notes is not None and notes["total"] == done:  # all was there already
-            return
-        part.unlink()
-        msg = "the part that was there does not fit"
-        raise _Broken(msg) from error
+        return urllib.request.build_opener().open(request, timeout=SECONDS)
+    except urllib.error.HTTPError:
+        raise
+    except (ValueError, http.client.InvalidURL) as error:
+        _refuse(url, f"it is, or leads to, an address that is not valid ({error})", error)
+    except (OSError, http.client.HTTPException) as error:
+        raise _Broken(error) from error
 
 
-def _agree(answer: Any, done: int, notes: Any) -> tuple[int, int | None]:
+def _agree(answer: Any, done: int, notes: dict[str, Any] | None) -> tuple[int, int | None]:
     """Where the answer begins, and the size of the whole file."""
-    length = answer.headers.get("Content-Length")
     if answer.status != http.HTTPStatus.PARTIAL_CONTENT:
-        return 0, None if length is None else int(length)
-    span, _, total = answer.headers.get("Content-Range", "").removeprefix("bytes ").partition("/")
-    is_same = notes["total"] in (None, int(total) if total.isdigit() else None)
-    if span.partition("-")[0] != str(done) or not is_same:
+        return 0, _number(answer.headers.get("Content-Length", ""))
+    span, _, size = answer.headers.get("Content-Range", "").removeprefix("bytes ").partition("/")
+    total, validator = _number(size), _validator_of(answer)
+    known = notes or {"total": None, "validator": None}
+    pairs = ((total, known["total"]), (validator, known["validator"]))
+    is_same = all(None in (came, before) or came == before for came, before in pairs)
+    if _number(span.partition("-")[0]) != done or not is_same:
         msg = "the server sent another part than was asked for"
-        raise _Broken(msg)
-    return done, int(total) if total.isdigit() else None
+        raise _Misfit(msg)
+    return done, known["total"] if total is None else total
+
+
+def _number(text: str) -> int | None:
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
 
 
 def _check_answer(url: str, answer: Any, part: Path, total: int | None, done: int) -> None:
@@ -134,22 +173,36 @@ def _check_answer(url: str, answer: Any, part: Path, total: int | None, done: in
         raise FileError(msg)
 
 
-def _copy(answer: Any, part: Path, done: int, total: int | None, on_bytes: Callable[[int, int | None], None]) -> None:
+def _copy(
+    url: str, answer: Any, part: Path, done: int, total: int | None, on_bytes: Callable[[int, int | None], None]
+) -> None:
     try:
         with open(part, "ab" if done else "wb") as file:
-            while piece := answer.read1(PIECE):  # as it comes, so that little is lost when the connection breaks
+            _write_notes(part, url, answer, total)  # after an old part is gone, lest they be taken for notes on it
+            while piece := _read(answer):
                 file.write(piece)
                 done += len(piece)
                 on_bytes(done, total)
-    except BROKEN:
-        raise
     except OSError as error:
-        part.unlink(missing_ok=True)  # the disk may be full of it
+        _discard(part)  # the disk may be full of it
         msg = f"{part} could not be written: {error.strerror or error}. Free the space or choose another folder."
         raise FileError(msg) from error
     if total is not None and done != total:
         msg = f"it ended after {done:,} of {total:,} bytes"
         raise _Broken(msg)
+
+
+def _read(answer: Any) -> bytes:
+    """The next bytes as they come, so that little is lost when the connection breaks."""
+    try:
+        return answer.read1(PIECE)
+    except (OSError, http.client.HTTPException) as error:
+        raise _Broken(error) from error
+
+
+def _discard(part: Path) -> None:
+    for path in (part, _notes_of(part)):
+        path.unlink(missing_ok=True)
 
 
 # What is known of the file behind a part
@@ -168,7 +221,11 @@ def _read_notes(part: Path, url: str) -> dict[str, Any] | None:
 
 
 def _write_notes(part: Path, url: str, answer: Any, total: int | None) -> None:
-    tag = answer.headers.get("ETag") or ""
-    validator = tag if tag and not tag.startswith("W/") else answer.headers.get("Last-Modified")
-    notes = {"url": url, "validator": validator, "total": total}
+    notes = {"url": url, "validator": _validator_of(answer), "total": total}
     _notes_of(part).write_text(json.dumps(notes), encoding="utf-8")
+
+
+def _validator_of(answer: Any) -> str | None:
+    """What the server would change with the file."""
+    tag = answer.headers.get("ETag") or ""
+    return tag if tag and not tag.startswith("W/") else answer.headers.get("Last-Modified")

@@ -12,9 +12,10 @@ import scipy.sparse as sp
 from tailwise.datasets.contents import Contents
 from tailwise.datasets.files import as_labels, load_contents, load_features
 from tailwise.datasets.label_names import LabelNames, load_label_names
+from tailwise.datasets.opening import opened
 from tailwise.errors import FileError, InputError
 
-__all__ = ["DataFolder", "made_as_wide", "open_folder"]
+__all__ = ["DataFolder", "find_data", "made_as_wide", "open_folder"]
 
 PARTS = {"train": "trn", "test": "tst"}
 NAMES = ("labels.txt", "Y.txt", "Yf.txt")
@@ -60,9 +61,10 @@ class DataFolder:
         return load_features(self.features[part]).astype(np.float32)  # as those of one text for both are
 
     def load_names(self, n_labels: int) -> LabelNames | None:
-        """The names of the labels, where there is a file with one for each."""
-        names = None if self.names is None else load_label_names(self.names)
-        return names if names is not None and len(names) == n_labels else None
+        """The names of the labels, where there is a file with a line for each; other files are not looked into."""
+        if self.names is None or _count_lines(self.names) != n_labels:
+            return None
+        return load_label_names(self.names)
 
 
 def open_folder(path: str | os.PathLike[str]) -> DataFolder:
@@ -86,16 +88,21 @@ def open_folder(path: str | os.PathLike[str]) -> DataFolder:
         came = "which is a file" if folder.exists() else "which does not exist"
         msg = f"path must name a folder with a data set. Got {path}, {came}. Check the spelling."
         raise FileError(msg)
+    found = find_data(folder)
+    if found is None:
+        msg = (
+            f"path must name a folder with a data set. Got {path}, which has neither Y.tst.npz nor test.txt nor "
+            "tst_X_Y.txt. Check the folder, or get the data with: tailwise data get NAME"
+        )
+        raise FileError(msg)
+    return found
+
+
+def find_data(folder: Path) -> DataFolder | None:
+    """The files of a data set in a folder, or in one within it; None where there are none."""
     inner = [each for each in sorted(folder.iterdir()) if each.is_dir() and not each.name.startswith(".")]
-    for place in (folder, *inner):
-        found = _look(place)
-        if found is not None:
-            return replace(found, path=folder)
-    msg = (
-        f"path must name a folder with a data set. Got {path}, which has neither Y.tst.npz nor test.txt nor "
-        "tst_X_Y.txt. Check the folder, or get the data with: tailwise data get NAME"
-    )
-    raise FileError(msg)
+    places = (_look(place) for place in (folder, *inner))
+    return next((replace(found, path=folder) for found in places if found is not None), None)
 
 
 def _check_part(part: str, files: dict[str, Path], path: Path) -> None:
@@ -121,6 +128,11 @@ def _widened(contents: Contents, n_labels: int, n_features: int) -> Contents:
         features = features.copy()
         features.resize(features.shape[0], n_features)
     return replace(contents, matrix=labels, features=features)
+
+
+def _count_lines(path: Path) -> int:
+    with opened(path) as file:
+        return sum(1 for _ in file)
 
 
 def _look(folder: Path) -> DataFolder | None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tailwise.datasets.catalogue import DataSet, find_data_set
+from tailwise.datasets.contents import Contents
 from tailwise.datasets.files import save
+from tailwise.datasets.folders import find_data
 from tailwise.datasets.locks import LOCK, check_digest, digest_of, read_lock, write_lock
 from tailwise.datasets.shapes import make_like
 from tailwise.datasets.writing import folder_written_beside
-from tailwise.errors import FileError
+from tailwise.errors import FileError, InputError, TailwiseError
 
 __all__ = ["check_target_folder", "get_data", "write_synthetic"]
 
@@ -26,68 +30,63 @@ def get_data(
     sha256: str | None = None,
     overwrite: bool = False,
     on_bytes: Callable[[int, int | None], None] = lambda done, total: None,
+    on_part: Callable[[str, Contents], None] = lambda part, contents: None,
 ) -> Path:
     """Put a data set of the catalogue into a folder.
 
     The archive is compared with the checksum that is given, or else recorded by an earlier call with the same source
-    and folder, or else published; where there is none, its own is recorded now, and compared ever after.
+    and folder, or else published; where there is none, its own is recorded now, and compared ever after. What was
+    unpacked is read before it takes its place, so that only data that can be read do.
 
     Parameters
     ----------
     name : str
         The data set.
     folder : str or path
-        Where to. It must not exist, or be empty, unless `overwrite`; the folder above it must exist.
+        Where to; a link is followed. It must not exist, or be empty, unless `overwrite`; the folder above must exist.
     url : str, optional
         Another place than the catalogue's to download from.
     archive : str or path, optional
-        An archive at hand; nothing is downloaded.
+        An archive at hand, in place of a download.
     sha256 : str, optional
         The checksum that the archive must have.
     overwrite : bool
-        Replace what is in the folder, once the new data are there.
+        Replace a data set that tailwise put into the folder, once the new one is there.
     on_bytes : callable, optional
         Called with the bytes downloaded so far, and in all.
+    on_part : callable, optional
+        Called with "train" and with "test", where there, and what was read of it.
 
     Returns
     -------
     Path
         The folder, with a lock file that records where the data came from and all checksums.
     """
-    from tailwise.datasets.downloading import download  # imports much that nothing else needs
-    from tailwise.datasets.unpacking import unpack
+    from tailwise.datasets.unpacking import unpack  # imports much that nothing else needs
 
-    data, target = find_data_set(name), Path(folder)
-    check_target_folder(target, overwrite=overwrite)
+    data, target = find_data_set(name), Path(os.path.realpath(folder))
+    _check_source(url, archive, sha256)
+    check_target_folder(folder, overwrite=overwrite)
     earlier = read_lock(target) if target.is_dir() else None
-    given = Path(archive) if archive is not None else None
-    source = str(given) if given is not None else url or data.url
-    packed = given or target.parent / f".{data.name}.archive"
-    if given is None:
-        download(source, packed, on_bytes=on_bytes)
-    elif not given.is_file():
-        msg = f"archive must name a file that exists. Got {archive}. Check the spelling."
-        raise FileError(msg)
-    try:
-        trust = _check_archive(packed, data, sha256, earlier, source)
+    source = str(archive) if archive is not None else data.url if url is None else url
+    with _at_hand(source, target.parent / f".{data.name}.archive", archive, on_bytes) as packed:
         facts = {"name": data.name, "source": source, "sha256": digest_of(packed)}
+        trust = _check_archive(packed, data, sha256, earlier, facts)
         with folder_written_beside(target) as draft:
             names = unpack(packed, draft)
+            _read_parts(draft, source, on_part)
             write_lock(draft, names, **facts, checksum=trust, bytes=packed.stat().st_size)
-    finally:
-        if given is None:
-            packed.unlink(missing_ok=True)
-    return target
+            check_target_folder(folder, overwrite=overwrite)  # much may have happened meanwhile
+    return Path(folder)
 
 
 def write_synthetic(
     name: str, folder: str | os.PathLike[str], *, scale: float = 1.0, seed: int = 0, overwrite: bool = False
 ) -> Path:
     """Write :func:`make_like` to a folder: X and Y as .npz, and in P.tst.npz the true probabilities of the test set."""
-    target = Path(folder)
-    check_target_folder(target, overwrite=overwrite)
+    check_target_folder(folder, overwrite=overwrite)
     data = make_like(name, scale=scale, seed=seed)
-    with folder_written_beside(target) as draft:
+    with folder_written_beside(folder) as draft:
         matrices = {
             "X.trn.npz": data.train_features,
             "Y.trn.npz": data.train_labels,
@@ -98,32 +97,97 @@ def write_synthetic(
         for file, matrix in matrices.items():
             save(draft / file, matrix)
         write_lock(draft, matrices, name=data.name, source="synthetic", scale=scale, seed=seed)
-    return target
+    return Path(folder)
 
 
-def check_target_folder(target: Path, *, overwrite: bool) -> None:
-    """Refuse a folder that cannot, or without `overwrite` should not, be written."""
+def check_target_folder(folder: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Refuse a folder that cannot be written or holds something else, or without `overwrite` a data set."""
+    target = Path(os.path.realpath(folder))
     if not target.parent.is_dir():
-        msg = f"The folder must lie in one that exists. Got {target}, but {target.parent} is none. Create it first."
+        msg = f"The folder must lie in one that exists. Got {folder}, but {target.parent} is none. Create it first."
         raise FileError(msg)
     if target.exists() and not target.is_dir():
-        msg = f"The output must be a folder. Got {target}, which is a file. Choose another name."
+        msg = f"The output must be a folder. Got {folder}, which is a file. Choose another name."
         raise FileError(msg)
-    if target.is_dir() and any(target.iterdir()) and not overwrite:
-        locked = " It holds a data set already, which can be used as it is." if (target / LOCK).exists() else ""
-        msg = f"The output must not exist yet. Got {target}, which does.{locked} Use --overwrite to replace it."
+    here = Path(os.path.realpath(os.curdir))
+    if here.is_relative_to(target):  # to replace it would leave the user in a folder that is gone
+        msg = f"The output must be another folder than you are in. Got {folder}. Give the name of a new one."
+        raise FileError(msg)
+    if target.is_dir() and any(target.iterdir()):
+        _check_replacement(folder, target, overwrite=overwrite)
+
+
+def _check_replacement(folder: Any, target: Path, *, overwrite: bool) -> None:
+    if not (target / LOCK).is_file():
+        rule = f"must not exist yet, be empty, or hold a data set that tailwise put there, with {LOCK}"
+        msg = f"The output {rule}. Got {folder}, which holds something else. Choose another folder."
+        raise FileError(msg)
+    if not overwrite:
+        msg = (
+            f"The output must not exist yet. Got {folder}, which does. "
+            "It holds a data set already, which can be used as it is. Use --overwrite to replace it."
+        )
         raise FileError(msg)
 
 
-def _check_archive(packed: Path, data: DataSet, sha256: str | None, earlier: dict[str, Any] | None, source: str) -> str:
+def _check_source(url: str | None, archive: Any, sha256: str | None) -> None:
+    if url is not None and archive is not None:
+        msg = f"The data must come from one place, url or archive. Got {url} and {archive}. Leave one out."
+        raise InputError(msg)
+    if sha256 is not None and not re.fullmatch("[0-9a-fA-F]{64}", sha256):
+        msg = f"sha256 must be 64 hexadecimal digits. Got {sha256!r}. Copy all of it, or see: sha256sum FILE"
+        raise InputError(msg)
+    if archive is not None and not os.path.isfile(archive):
+        msg = f"archive must name a file that exists. Got {archive}. Check the spelling."
+        raise FileError(msg)
+
+
+@contextmanager
+def _at_hand(source: str, place: Path, archive: Any, on_bytes: Callable[[int, int | None], None]) -> Iterator[Path]:
+    """The archive that was given, or else one that is downloaded, and gone in the end."""
+    from tailwise.datasets.downloading import download
+
+    if archive is not None:
+        yield Path(archive)
+        return
+    download(source, place, on_bytes=on_bytes)
+    try:
+        yield place
+    finally:
+        place.unlink(missing_ok=True)
+
+
+def _check_archive(
+    packed: Path, data: DataSet, sha256: str | None, earlier: dict[str, Any] | None, facts: dict[str, str]
+) -> str:
     """Compare the archive with the best checksum that is known; gives in words which that was."""
+    remedy = f"download it again, or if you trust it, give --sha256 {facts['sha256']}"
     if sha256 is not None:
-        check_digest(packed, sha256, "as you gave it")
+        check_digest(packed, sha256, "as you gave it", remedy)
         return "given by the user"
-    if earlier is not None and earlier.get("sha256") and earlier.get("source") == source:
-        check_digest(packed, earlier["sha256"], "recorded with an earlier download")
+    if earlier is not None and earlier.get("sha256") and earlier.get("source") == facts["source"]:
+        check_digest(packed, earlier["sha256"], "recorded with an earlier download", remedy)
         return "as recorded before"
-    if data.md5 is not None and source == data.url:
-        check_digest(packed, data.md5, "as published", kind="md5")
+    if data.md5 is not None:
+        check_digest(packed, data.md5, f"as published for {data.name}", remedy, kind="md5")
         return "as published (md5)"
     return "recorded now, none is published"
+
+
+def _read_parts(draft: Path, source: str, on_part: Callable[[str, Contents], None]) -> None:
+    """Read all that was unpacked, while nothing has been replaced by it."""
+    data = find_data(draft)
+    if data is None:
+        msg = (
+            f"The archive must hold a data set that tailwise reads. Got {source}, which has neither Y.tst.npz nor "
+            "test.txt nor tst_X_Y.txt. Give the archive of the data set."
+        )
+        raise FileError(msg)
+    for part in data.labels:
+        try:
+            contents = data.load(part)
+        except TailwiseError as error:
+            reason = str(error).replace(f"{draft}{os.sep}", "")
+            msg = f"The archive must hold a data set that can be read. Got {source}, but {reason}"
+            raise FileError(msg) from error
+        on_part(part, contents)

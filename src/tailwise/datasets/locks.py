@@ -22,20 +22,22 @@ PIECE = 1 << 20
 def digest_of(path: str | os.PathLike[str], kind: str = "sha256") -> str:
     """The checksum of a file, in hexadecimal."""
     digest = hashlib.new(kind, usedforsecurity=False)
-    with open(path, "rb") as file:
-        while piece := file.read(PIECE):
-            digest.update(piece)
+    try:
+        with open(path, "rb") as file:
+            while piece := file.read(PIECE):
+                digest.update(piece)
+    except OSError as error:
+        msg = f"{path} must be a file that may be read. Reading it failed: {error.strerror}. Check its permissions."
+        raise FileError(msg) from error
     return digest.hexdigest()
 
 
-def check_digest(path: str | os.PathLike[str], expected: str, whose: str, kind: str = "sha256") -> None:
+def check_digest(path: str | os.PathLike[str], expected: str, whose: str, remedy: str, kind: str = "sha256") -> None:
     """Refuse a file with another checksum than expected."""
     came = digest_of(path, kind)
     if came != expected.lower():
-        msg = (
-            f"{path} must have the {kind} {expected.lower()}, {whose}. Got {came}. "
-            "It is damaged or has changed: download it again, or give --sha256 if you trust it."
-        )
+        rule = f"{path} must have the {kind} {expected.lower()}, {whose}"
+        msg = f"{rule}. Got {came}. It is damaged or has changed: {remedy}."
         raise FileError(msg)
 
 
@@ -47,16 +49,26 @@ def read_lock(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
     with opened(path) as file:
         try:
             lock = json.load(file)
-            assert isinstance(lock["files"], dict)
-        except (ValueError, KeyError, TypeError, AssertionError) as error:
-            msg = f"{path} must be a lock file that tailwise wrote. It is damaged. Delete it, or get the data again."
-            raise FileError(msg) from error
+        except ValueError:
+            lock = None
+    if not _is_lock(lock):
+        msg = (
+            f"{path} must be a lock file that tailwise wrote. It is damaged. "
+            "Delete it to use the data unchecked, or get them again, into another folder."
+        )
+        raise FileError(msg)
     return lock
 
 
+def _is_lock(lock: Any) -> bool:
+    if not isinstance(lock, dict) or not isinstance(lock.get("files"), dict):
+        return False
+    return all(isinstance(each, str) for each in (lock.get("name"), lock.get("sha256", ""), *lock["files"].values()))
+
+
 def write_lock(folder: Path, files: Iterable[str], **facts: Any) -> None:
-    """Record facts about a data set and the checksum of each of its files."""
-    lock = {**facts, "files": {name: digest_of(folder / name) for name in sorted(files)}}
+    """Record facts about a data set and the checksum of each of its files; a lock file among them is replaced."""
+    lock = {**facts, "files": {name: digest_of(folder / name) for name in sorted(files) if name != LOCK}}
     with written_beside(folder / LOCK) as file:
         file.write(json.dumps(lock, indent=2).encode() + b"\n")
 
@@ -68,5 +80,5 @@ def verify_folder(folder: str | os.PathLike[str], lock: dict[str, Any]) -> int:
         if not path.is_file():
             msg = f"{folder} must hold the file {name} that its lock file lists. It is missing. Get the data again."
             raise FileError(msg)
-        check_digest(path, expected, "recorded when it was unpacked")
+        check_digest(path, expected, "recorded when it was unpacked", "get the data again")
     return len(lock["files"])

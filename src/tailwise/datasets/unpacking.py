@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import lzma
 import os
 import shutil
 import stat
@@ -20,7 +22,10 @@ __all__ = ["unpack"]
 MOST_MEMBERS = 10_000
 MOST_BYTES = 1 << 37  # 128 GiB, several times the largest data set of the catalogue
 PIECE = 1 << 20
-DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, RuntimeError, NotImplementedError, OSError)
+DAMAGED = (
+    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError),
+    *(EOFError, RuntimeError, NotImplementedError, ValueError, OSError),
+)
 
 
 class Member(NamedTuple):
@@ -38,7 +43,7 @@ def unpack(archive: str | os.PathLike[str], folder: Path, *, most_bytes: int = M
     ------
     FileError
         An archive that is damaged, is of no known kind, or has a member with an absolute name or ``..`` in it, a link,
-        a device, a name twice, or more bytes than it says, than `most_bytes` or than the disk has.
+        a device, a name twice or that no file can have, or more bytes than it says, than `most_bytes` or than fit.
     """
     with _members(archive) as members:
         names = [_safe_name(archive, member.name) for member in members]
@@ -54,10 +59,12 @@ def _members(archive: Any) -> Iterator[list[Member]]:
     try:
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as packed:
-                yield [_of_zip(archive, packed, entry) for entry in packed.infolist() if not entry.is_dir()]
+                files = [entry for entry in packed.infolist() if not entry.filename.endswith("/")]
+                yield [_of_zip(archive, packed, entry) for entry in files]
         else:
             with tarfile.open(archive) as tar:
                 yield [_of_tar(archive, tar, entry) for entry in tar.getmembers() if not entry.isdir()]
+                _read_to_end(tar)
     except FileError:
         raise
     except DAMAGED as error:
@@ -65,6 +72,20 @@ def _members(archive: Any) -> Iterator[list[Member]]:
             raise
         reason = str(error).partition("\n")[0].rstrip(":.")
         _refuse(archive, f"must be a whole and valid archive. Reading it failed: {reason}. Download it again", error)
+
+
+def _read_to_end(tar: tarfile.TarFile) -> None:
+    """Read on after the last member: what compressed it checks its sums only at the very end, and tarfile stops before.
+
+    It stops as well where the next member's head is damaged, so what comes next must be the mark of the end.
+    """
+    assert tar.fileobj is not None
+    tar.fileobj.seek(tar.offset)
+    if tar.fileobj.read(tarfile.BLOCKSIZE) != tarfile.NUL * tarfile.BLOCKSIZE:
+        msg = "it does not end after its last file"
+        raise tarfile.ReadError(msg)
+    while tar.fileobj.read(PIECE):
+        pass
 
 
 def _of_zip(archive: Any, packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Member:
@@ -113,9 +134,8 @@ def _check_sizes(
 
 def _copy(archive: Any, member: Member, target: Path) -> None:
     """Copy a member, and never more than it said it was."""
-    target.parent.mkdir(parents=True, exist_ok=True)
     size = 0
-    with member.open() as source, open(target, "xb") as file:
+    with member.open() as source, _created(archive, member, target) as file:
         while piece := source.read(PIECE):
             size += len(piece)
             if size > member.size:
@@ -123,6 +143,20 @@ def _copy(archive: Any, member: Member, target: Path) -> None:
             file.write(piece)
     if size != member.size:
         _refuse(archive, f"must hold what it says. {member.name!r} is not of {member.size:,} bytes. Download it again")
+
+
+def _created(archive: Any, member: Member, target: Path) -> IO[bytes]:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return open(target, "xb")
+    except (FileExistsError, NotADirectoryError) as error:
+        rule = f"must hold no file that is also a folder. Got the member {member.name!r}. Do not trust it"
+        return _refuse(archive, rule, error)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        came = f"Got one of {len(member.name):,} letters, {member.name[:40]!r}"
+        return _refuse(archive, f"must hold names that the disk takes. {came}. Unpack it by hand", error)
 
 
 def _refuse(archive: Any, rule: str, cause: BaseException | None = None) -> Any:

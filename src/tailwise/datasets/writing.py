@@ -50,7 +50,7 @@ def written_beside(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 @contextmanager
 def folder_written_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A draft folder beside the target; it takes the target's place at the end, or is removed after any failure."""
-    target = Path(path).absolute()
+    target = _real(path)
     draft = target.with_name(f".tailwise-{secrets.token_hex(8)}.part")
     old = draft.with_suffix(".old")
     try:
@@ -72,5 +72,5 @@ def folder_written_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _real(path: str | os.PathLike[str]) -> Path:
-    """The file behind a link, so that replacing it leaves the link in place."""
+    """The file or folder behind a link, so that replacing it leaves the link in place."""
     return Path(os.path.realpath(path))
