@@ -11,8 +11,7 @@ import scipy.sparse as sp
 
 from tailwise.datasets.contents import Contents
 from tailwise.datasets.files import as_labels, load_contents, load_features
-from tailwise.datasets.label_names import LabelNames, load_label_names
-from tailwise.datasets.opening import opened
+from tailwise.datasets.label_names import LabelNames, count_names, load_label_names
 from tailwise.errors import FileError, InputError
 
 __all__ = ["DataFolder", "find_data", "made_as_wide", "open_folder"]
@@ -62,7 +61,7 @@ class DataFolder:
 
     def load_names(self, n_labels: int) -> LabelNames | None:
         """The names of the labels, where there is a file with a line for each; other files are not looked into."""
-        if self.names is None or _count_lines(self.names) != n_labels:
+        if self.names is None or count_names(self.names) != n_labels:
             return None
         return load_label_names(self.names)
 
@@ -128,11 +127,6 @@ def _widened(contents: Contents, n_labels: int, n_features: int) -> Contents:
         features = features.copy()
         features.resize(features.shape[0], n_features)
     return replace(contents, matrix=labels, features=features)
-
-
-def _count_lines(path: Path) -> int:
-    with opened(path) as file:
-        return sum(1 for _ in file)
 
 
 def _look(folder: Path) -> DataFolder | None:

@@ -10,7 +10,7 @@ from tailwise.datasets.opening import opened
 from tailwise.datasets.writing import written_beside
 from tailwise.errors import FileError, InputError
 
-__all__ = ["LabelNames", "find_label_names", "load_label_names", "save_label_names"]
+__all__ = ["LabelNames", "count_names", "find_label_names", "load_label_names", "save_label_names"]
 
 BESIDE = ("labels.txt", "Y.txt")
 
@@ -114,13 +114,14 @@ def find_label_names(path: str | os.PathLike[str], n_labels: int, *, may_be_more
     for name in BESIDE:
         beside = os.path.join(folder, name)
         if os.path.isfile(beside):
-            lines = _count_lines(beside)
+            lines = count_names(beside)
             if lines == n_labels or (may_be_more and lines > n_labels):
                 return load_label_names(beside)
     return None
 
 
-def _count_lines(path: str) -> int:
+def count_names(path: str | os.PathLike[str]) -> int:
+    """The number of lines, without reading what they say."""
     lines, last = 0, b"\n"
     with opened(path) as file:
         while block := file.read(1 << 20):
