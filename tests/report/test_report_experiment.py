@@ -9,7 +9,7 @@ import pytest
 
 import tailwise as tw
 from tailwise.cli.main import main
-from tailwise.errors import FileError
+from tailwise.errors import FileError, InputError
 from tailwise.report.page import build_page
 
 
@@ -66,6 +66,16 @@ def test_names_cannot_break_the_page(experiment):
     page = build_page(experiment())
     assert page.count("</script>") == 3
     assert '<script>document.title = "broken"' not in page
+
+
+def test_without_a_chart_nothing_draws(experiment):
+    page = build_page(experiment(lambda record: record.update(curves=[])))
+    assert len(page) < 100_000
+
+
+def test_points_of_an_experiment_are_its_own(experiment):
+    with pytest.raises(InputError, match="alphas choose points of the curve of a run"):
+        build_page(experiment(), alphas=[0.5])
 
 
 def test_without_tables_and_curves(experiment):

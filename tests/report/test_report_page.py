@@ -11,7 +11,7 @@ import pytest
 
 import tailwise as tw
 from tailwise.datasets import load, load_labels, load_priors, load_selection
-from tailwise.errors import MissingExtraError
+from tailwise.errors import InputError, MissingExtraError
 from tailwise.report.page import build_page, load_plotly
 from tailwise.report.run_summary import _how_many_are_rare, _more_labels
 
@@ -100,6 +100,11 @@ def percent(value, digits=2):
     return f"{100 * value:.{digits}f}\u00a0%"
 
 
+def shown(name, value):
+    """As a cell has it: a sum of weights is no share."""
+    return f"{value:.4f}" if name == "ps-precision" else percent(value)
+
+
 def test_every_section_is_there_and_in_the_contents(page):
     assert list(page.texts) == SECTIONS
     assert [source for source in page.sources if source.startswith("#")] == [f"#{name}" for name in SECTIONS]
@@ -152,8 +157,9 @@ def test_the_table_has_every_metric_of_the_record(page, parts):
     assert list(rows) == list(record["metrics"])
     for name, value in record["metrics"].items():
         top = record["top_k_metrics"][name]
-        assert rows[name][1:3] == [percent(top), percent(value)]
-        assert float(rows[name][3].replace("\u2212", "-")) == pytest.approx(100 * (value - top), abs=0.0051)
+        assert rows[name][1:3] == [shown(name, top), shown(name, value)]
+        scale = 1 if name == "ps-precision" else 100
+        assert float(rows[name][3].replace("\u2212", "-")) == pytest.approx(scale * (value - top), abs=0.0051)
         assert rows[name][4]
 
 
@@ -231,7 +237,8 @@ def test_expected_and_realised(page, parts):
     record = parts[0]
     rows = {row[0].lower(): row[1:3] for row in page.rows["expected"][1:]}
     assert rows == {
-        name: [percent(value), percent(record["metrics"][name])] for name, value in record["expected_metrics"].items()
+        name: [shown(name, value), shown(name, record["metrics"][name])]
+        for name, value in record["expected_metrics"].items()
     }
     expected, realised = page.data["charts"]["expected"]["data"]
     assert expected["x"][::-1][0] == record["expected_metrics"]["precision"]
@@ -316,7 +323,11 @@ def test_without_a_proof(make_run):
 
 
 def test_without_probabilities(make_run):
-    page = read(make_run("-u", "coverage", "-k", "2", "--method", "tree"))
+    folder = make_run("-u", "coverage", "-k", "2", "--method", "tree")
+    page = read(folder, None)
+    with pytest.raises(InputError, match=r"alphas choose points of a curve.*Leave them out"):
+        build_page(folder, alphas=[1])
+    assert "a search in the label tree itself keeps no probabilities" in page.texts["certificate"]
     assert list(page.texts) == SECTIONS
     assert page.data == {"charts": {}, "curves": {}}
     assert "searched for in the label tree itself" in page.texts["summary"]
@@ -327,13 +338,16 @@ def test_without_probabilities(make_run):
 
 
 def test_without_probabilities_and_truth(make_run):
-    page = read(make_run("-u", "coverage", "-k", "2", "--method", "tree", without=("Y.tst.npz",)))
+    page = read(make_run("-u", "coverage", "-k", "2", "--method", "tree", without=("Y.tst.npz",)), None)
     assert "Nothing can be scored" in page.texts["metrics"]
 
 
 def test_without_a_budget(make_run):
-    page = read(make_run("-u", "macro-f1", "-k", "none"))
+    page = read(make_run("-u", "macro-f1", "-k", "none", "--certify"), None)
     assert "any number of 40 labels were chosen" in page.texts["summary"]
+    assert "was maximised without a budget" in page.texts["summary"]
+    assert "The price is precision" not in page.texts["summary"]
+    assert "no other choice, by whatever method" in page.texts["certificate"]
     assert "there is no budget" in page.texts["trade-off"]
     assert list(page.data["charts"]) == ["expected", "reliability"]
 
@@ -343,7 +357,7 @@ UTILITIES = {
     "coverage": ("coverage", "Coverage looks at each label by itself"),
     "0.6*precision + 0.4*coverage": ("coverage", "looks at each label by itself"),
     "0.5*precision + 0.3*macro-f1 + 0.1*coverage": ("0.75*macro-f1 + 0.25*coverage", "looks at each label by itself"),
-    "ps-precision": ("ps-precision(0.55, 1.5)", "gives each hit a weight"),
+    "ps-precision": ("ps-precision(0.55, 1.5)", "product of weight and probability"),
     "macro-fbeta(2)": ("macro-fbeta(2)", "looks at each label by itself"),
 }
 
@@ -371,6 +385,82 @@ def test_options_of_the_run_are_kept(make_run):
         assert words in point["python"]
     selection, truth = load_selection(folder / "selection.npz"), load_labels(folder / "truth.npz")
     assert point["second"] == pytest.approx(tw.evaluate(truth, selection)["macro-f1"])
+
+
+def test_limits_of_the_search_are_in_the_command(make_run):
+    options = ("--max-passes", "1", "--tolerance", "0.001", "--batch", "7")
+    folder = make_run("-u", "macro-f1", "-k", "2", *options)
+    point = read(folder).data["curves"]["trade-off"]["points"][1]
+    assert "--max-passes 1" in point["command"]
+    assert "--tolerance 0.001" in point["command"]
+    assert "--batch 7" in point["command"]
+
+
+@pytest.mark.parametrize("expectation", ["exact", "semi"])
+def test_one_expectation_throughout_the_page(make_run, expectation):
+    options = ("--condition-positives", "priors", "--expectation", expectation, "--certify")
+    folder = make_run("-u", "macro-f1", "-k", "2", *options)
+    page = read(folder)
+    value = json.loads((folder / "run.json").read_text())["selection"]["certificate"]["value"]
+    rows = {row[0]: row for row in page.rows["expected"][1:]}
+    assert rows["macro-F1"][1] == percent(value)
+    name = {"exact": "the exact expectation", "semi": "the semi-empirical expectation"}[expectation]
+    assert name in page.texts["expected"]
+    assert name in page.texts["certificate"]
+
+
+def test_what_was_maximised_is_shown_where_it_is_no_metric(make_run):
+    folder = make_run("-u", "macro-auc", "-k", "2")
+    page = read(folder)
+    truth, selection = load_labels(folder / "truth.npz"), load_selection(folder / "selection.npz")
+    top = tw.select(load(folder / "probabilities.npz"), "precision", 2)
+    utility = tw.utilities.as_utility("macro-auc")
+    values = []
+    for chosen in (top, selection):
+        counts = tw.evaluate(truth, chosen).per_label()
+        parts = (counts[name] for name in ("true_positives", "predicted_positives", "condition_positives"))
+        values.append(float(utility.psi(*parts, n_instances=100, k=2).sum()))
+    assert page.rows["metrics"][1][:3] == ["macro-auc", *map(percent, values)]
+    assert f"macro-auc {percent(values[1])} instead of {percent(values[0])}" in page.texts["summary"]
+
+
+def test_the_most_probable_labels_are_called_so(make_run):
+    page = read(make_run("-u", "precision", "-k", "2"))
+    assert "That is what taking the 2 most probable labels gives, too." in page.texts["summary"]
+    assert "instead of" not in page.texts["summary"]
+    assert "The price" not in page.texts["summary"]
+
+
+def test_one_label_per_instance(make_run):
+    folder = make_run("-u", "coverage", "-k", "1")
+    page = read(folder)
+    assert "1 of 40 labels was chosen" in page.texts["summary"]
+    assert "Against the most probable label, on" in page.texts["summary"]
+    assert "of the most probable label of each instance" in page.texts["reliability"]
+    assert "<h1>1 label per instance for coverage</h1>" in build_page(folder, alphas=[1])
+
+
+def test_a_mixture_is_written_with_brackets(make_run):
+    page = read(make_run("-u", "0.3*precision + 0.5*macro-f1 + 0.2*coverage", "-k", "2"))
+    assert "(1 - alpha) x precision + alpha x (0.714*macro-F1 + 0.286*coverage)" in page.texts["trade-off"]
+    layout = page.data["charts"]["trade-off"]["layout"]
+    assert layout["yaxis"]["title"]["text"] == "rest of the mixture, realised, percent"
+
+
+def test_weights_are_no_percent(make_run):
+    page = read(make_run("-u", "power-law(0.5)", "-k", "2", "--certify"))
+    layout = page.data["charts"]["trade-off"]["layout"]
+    assert layout["yaxis"]["title"]["text"] == "power-law(0.5), realised"
+    assert page.data["curves"]["trade-off"]["is_share"] is False
+    assert re.search(r"Expected power-law\(0\.5\) of this selection is \d+\.\d{6}, by", page.texts["certificate"])
+
+
+def test_a_drop_is_measured_from_top_k(make_run):
+    folder = make_run("-u", "coverage", "-k", "1")
+    curve = read(folder, [0.999, 1]).data["curves"]["trade-off"]
+    top = json.loads((folder / "run.json").read_text())["top_k_metrics"]["precision"]
+    assert curve["highest"] == pytest.approx(top)
+    assert max(point["first"] for point in curve["points"]) < top
 
 
 def test_without_plotly(make_run, monkeypatch):

@@ -8,13 +8,14 @@ from tailwise.report.words import metric_title, percent, percent_rounded_up, sig
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(0, "0 %"), (0.0009957, "0.1 %"), (0.01234, "1.3 %"), (0.5, "50 %"), (1.234, "130 %")]
+    ("share", "text"),
+    [(0, "0 %"), (1.1e-12, "0 %"), (0.0009957, "0.1 %"), (0.01234, "1.3 %"), (0.5, "50 %"), (1.234, "130 %")],
 )
 def test_bounds_are_rounded_up(share, text):
     assert percent_rounded_up(share) == text.replace(" ", "\u00a0")
 
 
-@pytest.mark.parametrize("share", [1e-9, 3.3e-5, 0.0123, 0.099999, 0.1, 0.77, 12.0])
+@pytest.mark.parametrize("share", [2e-9, 3.3e-5, 0.0123, 0.099999, 0.1, 0.77, 12.0])
 def test_a_bound_is_never_below_the_share(share):
     assert float(percent_rounded_up(share).removesuffix("\u00a0%")) >= 100 * share * (1 - 1e-12)
 
@@ -30,4 +31,5 @@ def test_differences(value, text):
 
 
 def test_metrics_as_people_write_them():
+    assert metric_title("0.714285714286*macro-f1 + 0.3*coverage") == "0.714*macro-F1 + 0.3*coverage"
     assert metric_title("0.5*precision + 0.5*macro-f1") == "0.5*precision + 0.5*macro-F1"

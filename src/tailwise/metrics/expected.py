@@ -45,8 +45,11 @@ def expect_metrics(
     k: int | None,
     priors: LabelPriors | None,
     propensity: tuple[float, float],
+    *,
+    expectation: str = "exact",
+    condition_positives: Any = None,
 ) -> dict[str, float]:
-    """The exact expectation of each metric that is a utility.
+    """The expectation of each metric that is a utility.
 
     Parameters
     ----------
@@ -60,6 +63,8 @@ def expect_metrics(
         Slots of every instance; None for as many as each has labels.
     priors, propensity
         For propensity-scored precision.
+    expectation, condition_positives
+        As for :func:`expected_utility`.
     """
     candidates = Candidates.of(probabilities)
     if candidates.shape != chosen.shape:
@@ -69,8 +74,9 @@ def expect_metrics(
     names = [name for name in names if _is_utility(name) and (name not in _PRECISIONS or slots.min() == slots.max())]
     a, b = propensity
     utilities = {name: f"ps-precision({a}, {b})" if name == "ps-precision" else name for name in names}
+    options = {"priors": priors, "expectation": expectation, "condition_positives": condition_positives}
     return {
-        name: expected_utility(candidates, chosen, utility, slots, priors=priors) for name, utility in utilities.items()
+        name: expected_utility(candidates, chosen, utility, slots, **options) for name, utility in utilities.items()
     }
 
 

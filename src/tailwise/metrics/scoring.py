@@ -46,6 +46,8 @@ def evaluate(
     propensity: tuple[float, float] = (0.55, 1.5),
     bins: Any = None,
     probabilities: Any = None,
+    expectation: str = "exact",
+    condition_positives: Any = None,
     filter: Any = None,
     label_names: Any = None,
 ) -> Evaluation:
@@ -97,6 +99,8 @@ def evaluate(
         was expected by them, beside what came true, for precisions and all averages over labels but
         ``catalogue-coverage``. The further apart the two, the less the probabilities are to be trusted: see
         :class:`Calibrator`. Needs ``labels="all"`` and ``zero_division=0``.
+    expectation, condition_positives : optional
+        By what the probabilities are expected to come true, as for :func:`expected_utility`.
     filter : array_like of shape (pairs, 2) or path, optional
         Pairs (instance, label) to leave out, from the true labels and from the chosen ones, where those that follow
         move up: a document is no recommendation for itself.
@@ -148,7 +152,8 @@ def evaluate(
     expected = {}
     if probabilities is not None:
         given = read_probabilities(probabilities, source)
-        expected = expect_metrics(names, given, Chosen(judged, true.shape[1]), k, label_priors, propensity)
+        options = {"expectation": expectation, "condition_positives": condition_positives}
+        expected = expect_metrics(names, given, Chosen(judged, true.shape[1]), k, label_priors, propensity, **options)
     title = f"Evaluation of {true.shape[0]:,} instances and {true.shape[1]:,} labels" + (f" at k={k}" if k else "")
     return Evaluation(values, averaged, title, None if label_priors is None else label_priors.counts, edges, expected)
 

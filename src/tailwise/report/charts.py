@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tailwise.report.framing import frame
-from tailwise.report.words import metric_title
+from tailwise.report.words import is_share, metric_title
 
 if TYPE_CHECKING:
     from tailwise.estimators.reliability import Reliability
@@ -28,8 +28,10 @@ PERCENT = ".2~%"
 
 def draw_curve(curve: ReportCurve) -> Figure:
     """Both utilities along alpha; other selections as points; a ring for what the dial picks, which is trace 1."""
-    first, second = metric_title(curve.first), metric_title(curve.second)
-    hover = f"alpha %{{customdata}}<br>{_safe(first)} %{{x:.2%}}<br>{_safe(second)} %{{y:.2%}}"
+    first, second = metric_title(curve.first), curve.second_title
+    digits = ".2%" if is_share(curve.second) else ".4f"
+    values = f"{_safe(first)} %{{x:.2%}}<br>{_safe(second)} %{{y:{digits}}}"
+    hover = f"alpha %{{customdata}}<br>{values}"
     points = {
         "type": "scatter",
         "mode": "lines+markers",
@@ -62,12 +64,15 @@ def draw_curve(curve: ReportCurve) -> Figure:
             "name": f"{_safe(name)} (outside)" if name in outside else _safe(name),
             "x": [values[0]],
             "y": [values[1]],
-            "hovertemplate": f"{_safe(name)}<br>{_safe(first)} %{{x:.2%}}<br>{_safe(second)} %{{y:.2%}}<extra></extra>",
+            "hovertemplate": f"{_safe(name)}<br>{values}<extra></extra>",
             "marker": {"color": OTHERS[turn % len(OTHERS)], "symbol": SYMBOLS[turn % len(SYMBOLS)], "size": 10},
         }
         for turn, (name, values) in enumerate(curve.others.items())
     ]
-    layout = _layout(*(f"{name}, {curve.measured}, percent" for name in (first, second)))
+    unit = ", percent" if is_share(curve.second) else ""
+    layout = _layout(f"{first}, {curve.measured}, percent", f"{second}, {curve.measured}{unit}")
+    if not is_share(curve.second):
+        layout["yaxis"]["tickformat"] = ""
     for axis, ends in zip(("xaxis", "yaxis"), window or (), strict=False):
         layout[axis]["range"] = list(ends)
     return {"data": [points, picked, *others], "layout": layout}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,14 +11,26 @@ from tailwise.chosen import EMPTY, Chosen
 from tailwise.metrics import METRIC_NAMES, Evaluation, evaluate
 from tailwise.metrics.expected import expect_metrics
 from tailwise.metrics.frequency import DEFAULT_EDGES, FrequencyBin
-from tailwise.selection import select
+from tailwise.selection import expected_utility, select
+from tailwise.utilities import as_utility
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tailwise.report.run_folder import RunFolder
+    from tailwise.utilities import Utility
 
-__all__ = ["BIN_NAMES", "BinGain", "Judgement", "LabelChange", "compare_bins", "find_changes", "judge", "select_top"]
+__all__ = [
+    "BIN_NAMES",
+    "BinGain",
+    "Judgement",
+    "LabelChange",
+    "compare_bins",
+    "find_changes",
+    "judge",
+    "measure",
+    "select_top",
+]
 
 USUAL_PROPENSITY = (0.55, 1.5)
 BIN_NAMES = {"tail": "up to 10", "torso": "11 to 100", "head": "over 100"}  # training instances; as DEFAULT_EDGES
@@ -38,12 +50,15 @@ class Judgement:
         Its metrics on the true labels, where there are any.
     expected : dict of str to float
         What the probabilities promise, where there are any.
+    worth : float or None
+        The utility that the run maximised: realised, or expected where nothing is known of the truth.
     """
 
     chosen: Chosen
     predicted: NDArray
     realised: Evaluation | None
     expected: dict[str, float]
+    worth: float | None = None
 
     @property
     def values(self) -> dict[str, float]:
@@ -118,13 +133,25 @@ def judge(run: RunFolder, chosen: Chosen) -> Judgement:
     """Score a selection on the true labels, and by the probabilities."""
     labels = chosen.labels[chosen.labels != EMPTY]
     predicted = np.bincount(labels, minlength=run.n_labels)
-    if run.truth is not None:
-        realised = evaluate(run.truth, chosen, priors=run.priors, probabilities=run.probabilities)
-        return Judgement(chosen, predicted, realised, realised.expected)
+    realised = None if run.truth is None else evaluate(run.truth, chosen, priors=run.priors)
+    expected = {}
+    if run.probabilities is not None:
+        names = METRIC_NAMES if realised is None else tuple(realised)
+        expected = expect_metrics(names, run.probabilities, chosen, None, propensity=USUAL_PROPENSITY, **run.basis)
+    judgement = Judgement(chosen, predicted, realised, expected)
+    return replace(judgement, worth=measure(run, judgement, as_utility(run.utility, run.priors)))
+
+
+def measure(run: RunFolder, judgement: Judgement, utility: Utility) -> float | None:
+    """The value of a utility: on the true labels, or as the run expects it; None where there is nothing to tell by."""
+    if judgement.realised is not None:
+        table = judgement.realised.per_label()
+        counts = [table[name] for name in ("true_positives", "predicted_positives", "condition_positives")]
+        k = run.k or judgement.predicted.sum() / run.n_instances
+        return float(utility.psi(*counts, n_instances=run.n_instances, k=k).sum())
     if run.probabilities is None:
-        return Judgement(chosen, predicted, None, {})
-    expected = expect_metrics(METRIC_NAMES, run.probabilities, chosen, None, run.priors, USUAL_PROPENSITY)
-    return Judgement(chosen, predicted, None, expected)
+        return None
+    return expected_utility(run.probabilities, judgement.chosen, utility, run.k, **run.basis)
 
 
 def compare_bins(run: RunFolder, top: Judgement, own: Judgement) -> list[BinGain]:

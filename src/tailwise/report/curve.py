@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from tailwise.experiments import Curve, trade_off
 from tailwise.experiments.results import MeanPoint
-from tailwise.selection import expected_utility
+from tailwise.report.comparison import measure
+from tailwise.report.words import is_share, metric_title
 from tailwise.utilities import Precision, as_utility
 from tailwise.utilities.base import Mixture, number_text
 
@@ -21,8 +23,16 @@ if TYPE_CHECKING:
 
 __all__ = ["ReportCurve", "compute_curve"]
 
-PASSED_ON = ("method", "expectation", "init", "tolerance", "max_passes", "batch", "fill", "condition_positives")
-DEFAULTS = {"method": "auto", "expectation": "auto", "init": "top", "fill": "least-loss", "condition_positives": None}
+DEFAULTS = {
+    "method": "auto",
+    "expectation": "auto",
+    "init": "top",
+    "tolerance": 1e-7,
+    "max_passes": 100,
+    "batch": "auto",
+    "fill": "least-loss",
+    "condition_positives": None,
+}
 SHIFT = "shift_to_priors"
 NEED_PRIORS = ("ps-precision", "power-law", "log")
 
@@ -73,7 +83,26 @@ class ReportCurve:
             }
             for point in self.points
         ]
-        return {"first": self.first, "second": self.second, "points": points}
+        names = {"first": self.first, "second": self.second, "is_share": is_share(self.second)}
+        return {**names, "highest": self.highest, "points": points}
+
+    @property
+    def highest(self) -> float:
+        """What a drop of the first utility is measured from: its largest value on the curve, or that of top-k."""
+        tops = [values[0] for name, values in self.others.items() if name.lower().startswith("top-")]
+        return max(*(point.first for point in self.points), *tops, -math.inf)
+
+    @property
+    def second_title(self) -> str:
+        """What the second utility is called where there is little room."""
+        return "rest of the mixture" if " + " in self.second else metric_title(self.second)
+
+    @property
+    def formula(self) -> str:
+        """What each point maximises."""
+        second = metric_title(self.second)
+        second = f"({second})" if " + " in second else second
+        return f"(1 - alpha) x {metric_title(self.first)} + alpha x {second}"
 
     def utility_at(self, alpha: float) -> str:
         """The mixture as text; factors of 0 and 1 are left out."""
@@ -120,7 +149,7 @@ def compute_curve(
     """
     first = as_utility("precision")
     second = _other_side(as_utility(run.utility, run.priors))
-    options = {name: run.search[name] for name in PASSED_ON if run.search.get(name) is not None}
+    options = {name: run.search[name] for name in DEFAULTS if run.search.get(name) is not None}
     if options.get("method") == "instance":  # of a linear utility; a mixture need not be one
         options["method"] = "auto"
     seed = run.record.get("seed", int)
@@ -136,16 +165,10 @@ def compute_curve(
         seed=seed,
         **options,
     )
-    basis = {
-        "expectation": curve.points[-1].selection.expectation,
-        "priors": run.priors,
-        "condition_positives": options.get("condition_positives"),
-    }
     others = {
-        name: (_measure(run, each, first, basis), _measure(run, each, second, basis))
-        for name, each in judgements.items()
+        name: (measure(run, each, first) or 0.0, measure(run, each, second) or 0.0) for name, each in judgements.items()
     }
-    shown = {name: value for name, value in options.items() if name in DEFAULTS and value != DEFAULTS[name]}
+    shown = {name: value for name, value in options.items() if value != DEFAULTS[name]}
     return _as_shown(curve, run, others, shown | ({"seed": seed} if seed else {}))
 
 
@@ -163,16 +186,6 @@ def _other_side(utility: Utility) -> Utility:
         return as_utility("macro-f1")
     total = sum(factor for factor, _ in rest)
     return rest[0][1] if len(rest) == 1 else Mixture([(_short(factor / total), term) for factor, term in rest])
-
-
-def _measure(run: RunFolder, judgement: Judgement, utility: Utility, basis: dict[str, Any]) -> float:
-    """The value as the curve has it: on the true labels, or by the same expectation."""
-    if judgement.realised is None:
-        return expected_utility(run.probabilities, judgement.chosen, utility, run.k, **basis)
-    table = judgement.realised.per_label()
-    counts = [table[name] for name in ("true_positives", "predicted_positives", "condition_positives")]
-    assert run.k is not None
-    return float(utility.psi(*counts, n_instances=run.n_instances, k=run.k).sum())
 
 
 def _short(number: float) -> float:

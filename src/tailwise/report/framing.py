@@ -20,8 +20,7 @@ def frame(curve: Iterable[Point], others: Mapping[str, Point]) -> tuple[Window |
     One far point would squeeze the curve into a corner. Where the curve has no length, nothing is left out, and there
     is no window.
     """
-    axes = list(zip(*curve, strict=True))
-    ends = [(min(axis), max(axis)) for axis in axes]
+    ends = [(min(axis), max(axis)) for axis in zip(*curve, strict=True)]
     if any(low == high for low, high in ends):
         return None, set()
     near = {name: point for name, point in others.items() if _is_near(point, ends)}

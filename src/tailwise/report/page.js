@@ -5,11 +5,14 @@
   const NARROW = 520, SYMBOL_WIDTH = 58, PAPER_WIDTH = 640; // in pixels
   const percent = (share) => (100 * share).toFixed(2) + "\u00a0%";
 
-  // The point with most of the second metric whose first is at most the drop below its largest, as Curve.best has it.
-  function pick(points, drop) {
-    const highest = Math.max(...points.map((point) => point.first));
+  // The point with most of the second metric whose first is at most the drop below the highest, as Curve.best has it;
+  // where no point is, the one that drops least.
+  function pick(points, highest, drop) {
     const floor = highest - drop * Math.abs(highest);
     const allowed = points.filter((point) => point.first >= floor);
+    if (allowed.length === 0) {
+      return points.reduce((best, point) => (point.first > best.first ? point : best));
+    }
     return allowed.reduce((best, point) => (point.second > best.second ? point : best));
   }
 
@@ -22,12 +25,12 @@
 
   function show(dial, name, curve) {
     const input = dial.querySelector("input");
-    const point = pick(curve.points, Number(input.value) / 100);
+    const point = pick(curve.points, curve.highest, Number(input.value) / 100);
     const texts = {
       drop: input.value + "\u00a0%",
       alpha: String(point.alpha),
       first: percent(point.first),
-      second: percent(point.second),
+      second: curve.is_share ? percent(point.second) : point.second.toFixed(4),
       command: point.command,
       python: point.python,
     };

@@ -12,7 +12,7 @@ from string import Template
 from typing import Any
 
 from tailwise import __version__
-from tailwise.errors import FileError, MissingExtraError
+from tailwise.errors import FileError, InputError, MissingExtraError
 from tailwise.report.experiment_folder import EXPERIMENT_RECORD
 from tailwise.report.experiment_page import build_experiment_page
 from tailwise.report.markup import Page
@@ -55,6 +55,9 @@ def build_page(
     """
     plotly = load_plotly()  # before the work, for it may be missing
     record = find_record(path)
+    if alphas is not None and record.name != RUN_RECORD:
+        msg = "alphas choose points of the curve of a run. An experiment has its own. Leave them out."
+        raise InputError(msg)
     if record.name == RUN_RECORD:
         page = build_run_page(read_run_folder(path), alphas=alphas, progress=progress)
     else:
@@ -87,7 +90,7 @@ def render_page(page: Page, plotly: str) -> str:
         contents="\n".join(contents),
         sections="\n".join(each.to_html() for each in page.sections),
         data=_inline_json({"charts": charts, "curves": curves}),
-        plotly=plotly,
+        plotly=plotly if charts else "",
         script=_read("page.js"),
     )
 

@@ -68,6 +68,15 @@ class RunFolder:
     def n_labels(self) -> int:
         return self.selection.n_labels
 
+    @property
+    def basis(self) -> dict[str, Any]:
+        """By what the run expects a utility; options of :func:`tailwise.expected_utility`."""
+        return {
+            "expectation": self.record.part("selection").get("expectation", str),
+            "priors": self.priors,
+            "condition_positives": self.search.get("condition_positives"),
+        }
+
     def name_of(self, label: int) -> str:
         """What people call a label."""
         return f"label {label}" if self.names is None else self.names.title_of(label)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from tailwise.errors import InputError
 from tailwise.estimators.reliability import reliability
 from tailwise.report import run_sections as sections
 from tailwise.report.comparison import compare_bins, find_changes, judge, select_top
 from tailwise.report.curve import compute_curve
 from tailwise.report.markup import Page
 from tailwise.report.run_summary import summarise
-from tailwise.report.words import count_text, metric_title
+from tailwise.report.words import count_text, labels_text, metric_title
 
 if TYPE_CHECKING:
     from tailwise.estimators.reliability import Reliability
@@ -25,6 +26,11 @@ USUAL_K = 5
 
 def build_run_page(run: RunFolder, *, alphas: Sequence[float] | None, progress: Progress | None = None) -> Page:
     """Compare with the most probable labels, trade, and write it all down."""
+    if alphas is not None and (run.k is None or run.probabilities is None):
+        msg = (
+            "alphas choose points of a curve, which needs a budget and probabilities. The run has none. Leave them out."
+        )
+        raise InputError(msg)
     own, chosen_top = judge(run, run.selection), select_top(run)
     top = None if chosen_top is None else judge(run, chosen_top)
     bins = [] if top is None else compare_bins(run, top, own)
@@ -32,7 +38,7 @@ def build_run_page(run: RunFolder, *, alphas: Sequence[float] | None, progress: 
     shown = {} if top is None else {f"top-{run.k}": top, "this run": own}
     curve = None if top is None else compute_curve(run, shown, alphas=alphas, on_done=_counter(progress))
     return Page(
-        f"{'Labels' if run.k is None else f'{run.k} labels per instance'} for {metric_title(run.utility)}",
+        f"{'Labels' if run.k is None else f'{labels_text(run.k)} per instance'} for {metric_title(run.utility)}",
         f"{count_text(run.n_instances)} instances, {count_text(run.n_labels)} labels, "
         f"{count_text(run.priors.n_instances)} training instances",
         [
@@ -41,7 +47,7 @@ def build_run_page(run: RunFolder, *, alphas: Sequence[float] | None, progress: 
             sections.show_curve(curve, run),
             sections.show_bins(run, bins),
             sections.show_labels(run, gained, lost),
-            sections.show_expected(own),
+            sections.show_expected(run, own),
             sections.show_certificate(run),
             sections.show_reliability(_measure_reliability(run), run),
             sections.show_record(run),

@@ -11,11 +11,14 @@ from tailwise.report.markup import Section, chart_box, code_block, details, para
 from tailwise.report.words import (
     MEANINGS,
     NO_VALUE,
+    change_text,
     count_text,
+    is_share,
     metric_title,
     percent,
     percent_rounded_up,
-    signed_points,
+    top_text,
+    value_text,
 )
 
 if TYPE_CHECKING:
@@ -38,6 +41,7 @@ __all__ = [
 ]
 
 ARROW = " \u2192 "
+BASES = {"exact": "the exact expectation", "semi": "the semi-empirical expectation, the utility of expected counts"}
 CHIEF = ("precision", "macro-precision", "macro-recall", "macro-f1", "coverage")
 
 
@@ -48,13 +52,21 @@ def show_metrics(run: RunFolder, own: Judgement, top: Judgement | None) -> Secti
         return Section("metrics", "All metrics", paragraph(text))
     state = "on the true labels" if own.realised is not None else "expected by the probabilities; no true labels known"
     headings = ["metric", "this selection", "meaning"]
-    rows = [[metric_title(name), percent(value), MEANINGS.get(name, "")] for name, value in own.values.items()]
+    values, before = _values_of(run, own), {} if top is None else _values_of(run, top)
+    rows = [[metric_title(name), value_text(name, value), MEANINGS.get(name, "")] for name, value in values.items()]
     if top is not None:
         headings[1:2] = [f"top-{run.k}", "this selection", "change, points"]
-        for row, (name, value) in zip(rows, own.values.items(), strict=True):
-            row[1:2] = [percent(top.values[name]), percent(value), signed_points(value - top.values[name])]
+        for row, (name, value) in zip(rows, values.items(), strict=True):
+            row[1:2] = [value_text(name, before[name]), row[1], change_text(name, value - before[name])]
     table = text_table(headings, rows, words=(0, len(headings) - 1))
     return Section("metrics", "All metrics", paragraph(f"In percent, {state}.") + table)
+
+
+def _values_of(run: RunFolder, judgement: Judgement) -> dict[str, float]:
+    """What was maximised, where it is none of the metrics, and all metrics."""
+    if run.utility in judgement.values or judgement.worth is None:
+        return judgement.values
+    return {run.utility: judgement.worth, **judgement.values}
 
 
 def show_curve(curve: ReportCurve | None, run: RunFolder) -> Section:
@@ -63,12 +75,14 @@ def show_curve(curve: ReportCurve | None, run: RunFolder) -> Section:
     if curve is None:
         why = "there is no budget" if run.k is None else "the run kept no probabilities"
         return Section("trade-off", title, paragraph(f"Nothing can be traded here: {why}."))
-    first, second = metric_title(curve.first), metric_title(curve.second)
     text = (
-        f"Each point is a selection of its own, by the mixture (1 - alpha) x {first} + alpha x {second}. Say how "
-        f"much of {first} you would give, at most; the dial picks the alpha with most {second}."
+        f"Each point is a selection of its own, by the mixture {curve.formula}. Say how much of "
+        f"{metric_title(curve.first)} you would give, at most; the dial picks the alpha with most of the rest."
     )
-    words = paragraph(text) + paragraph("The command runs in the folder of the run.", kind="note")
+    note = "The command runs in the folder of the run."
+    if run.record.part("selection").get("certificate", dict, may_be_none=True) is not None:
+        note += " The proof has improved this run's own selection a little, which the points of the curve go without."
+    words = paragraph(text) + paragraph(note, kind="note")
     return Section(
         "trade-off",
         title,
@@ -109,7 +123,7 @@ def _bin_table(bins: Sequence[BinGain]) -> str:
         if has_scores:
             row += [_from_to(getattr(each.top, name), getattr(each.own, name)) for name in names]
         rows.append(row)
-    return text_table(headings, rows, caption=f"Top-k{ARROW}this selection, percent, every label counting alike")
+    return text_table(headings, rows, caption=f"Top-k{ARROW}this selection, percent; averages over labels")
 
 
 def show_labels(run: RunFolder, gained: Sequence[LabelChange], lost: Sequence[LabelChange]) -> Section:
@@ -141,7 +155,7 @@ def _label_table(run: RunFolder, changes: Sequence[LabelChange], caption: str) -
     return text_table(headings, rows, caption=f"{caption} (top-k{ARROW}this selection)")
 
 
-def show_expected(own: Judgement) -> Section:
+def show_expected(run: RunFolder, own: Judgement) -> Section:
     """What the probabilities promised, beside what came true."""
     title = "Expected and realised"
     if own.realised is None or not own.expected:
@@ -149,14 +163,15 @@ def show_expected(own: Judgement) -> Section:
         return Section("expected", title, paragraph(f"There is nothing to compare: {missing}."))
     pairs = {name: (value, own.realised[name]) for name, value in own.expected.items()}
     rows = [
-        [metric_title(name), percent(promise), percent(came), signed_points(came - promise)]
+        [metric_title(name), value_text(name, promise), value_text(name, came), change_text(name, came - promise)]
         for name, (promise, came) in pairs.items()
     ]
     table = text_table(["metric", "expected", "realised", "difference, points"], rows)
     chief = {name: pairs[name] for name in CHIEF if name in pairs}
     text = (
-        "What the probabilities promised for this selection, and what came true. The further apart the two, the less "
-        "the probabilities are to be trusted; calibration, an option of tailwise run, brings them together."
+        f"What the probabilities promised for this selection, by {BASES[run.basis['expectation']]}, and what came "
+        "true. The further apart the two, the less the probabilities are to be trusted; calibration, an option of "
+        "tailwise run, brings them together."
     )
     chart = chart_box("expected", "Expected and realised metrics", kind="chart small")
     return Section("expected", title, paragraph(text) + chart + table, {"expected": draw_expected(chief)})
@@ -168,21 +183,25 @@ def show_certificate(run: RunFolder) -> Section:
     selection = run.record.part("selection")
     if selection.get("certificate", dict, may_be_none=True) is None:
         text = "No proof was asked for. tailwise run --certify says how far from the best possible a selection can be."
+        if run.probabilities is None:
+            text = "There is no proof: a search in the label tree itself keeps no probabilities to prove anything by."
         return Section("certificate", title, paragraph(text))
     proof = selection.part("certificate")
     value, upper = proof.get("value", float), proof.get("upper", float)
     share = proof.get("relative_gap", float, may_be_none=True)
     gap = "an unknown share" if share is None else percent_rounded_up(share)
+    shown = [percent(each, 4) if is_share(run.utility) else f"{each:.6f}" for each in (value, upper)]
+    budget = "" if run.k is None else " of as many candidates"
     text = (
-        f"Expected {metric_title(run.utility)} of this selection is {percent(value, 4)}. It is proven that no other "
-        f"choice of as many candidates, by whatever method, can expect more than {percent(upper, 4)}. So this "
+        f"Expected {metric_title(run.utility)} of this selection is {shown[0]}, by {BASES[run.basis['expectation']]}. "
+        f"It is proven that no other choice{budget}, by whatever method, can expect more than {shown[1]}. So this "
         f"selection is at most {gap} of its value below the best possible."
     )
     if proof.values.get("interrupted"):
         text += " The proof was interrupted; its bound holds all the same."
     rows = [
-        ["this selection", percent(value, 4)],
-        ["no selection above", percent(upper, 4)],
+        ["this selection", shown[0]],
+        ["no selection above", shown[1]],
         ["rounds of the proof", count_text(proof.get("rounds", int))],
         ["seconds", f"{proof.get('seconds', float):.1f}"],
     ]
@@ -195,7 +214,7 @@ def show_reliability(found: Reliability | None, run: RunFolder) -> Section:
     if found is None:
         missing = "true labels" if run.truth is None else "probabilities"
         return Section("reliability", title, paragraph(f"This cannot be said without {missing}."))
-    which = "of all candidates" if found.k is None else f"of the {found.k} most probable labels of each instance"
+    which = "of all candidates" if found.k is None else f"of {top_text(found.k)} of each instance"
     text = (
         f"The probabilities {which} promise {percent(found.mean_probability)} true ones on average; "
         f"{percent(found.share_true)} came true. The expected calibration error is {percent(found.error)} "
