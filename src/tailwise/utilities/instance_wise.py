@@ -21,7 +21,8 @@ __all__ = ["Hamming", "LogPrecision", "PowerLawPrecision", "Precision", "Propens
 
 
 class WeightedInstance(InstanceWise):
-    r"""A weight for each outcome: :math:`\frac1n \sum_j w_{00}^j tn_j + w_{01}^j fp_j + w_{10}^j fn_j + w_{11}^j tp_j`.
+    r"""A weight for each outcome:
+    :math:`\frac1n \sum_j (w_{00}^j tn_j + w_{01}^j fp_j + w_{10}^j fn_j + w_{11}^j tp_j)`.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ class PropensityScoredPrecision(_PriorWeightedPrecision):
 
 
 class PowerLawPrecision(_PriorWeightedPrecision):
-    r"""Precision at k with weights :math:`\hat\pi_j^{-\beta}`, the training prior to a negative power.
+    r"""Precision at k with weights :math:`{\hat\pi}_j^{-\beta}`, the training prior to a negative power.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ class PowerLawPrecision(_PriorWeightedPrecision):
 
 
 class LogPrecision(_PriorWeightedPrecision):
-    r"""Precision at k with weights :math:`-\log \hat\pi_j`.
+    r"""Precision at k with weights :math:`-\log {\hat\pi}_j`.
 
     Parameters
     ----------
@@ -159,7 +160,7 @@ class LogPrecision(_PriorWeightedPrecision):
 
 
 class Hamming(InstanceWise):
-    r"""Hamming utility: :math:`\frac1{nm} \sum_j tp_j + tn_j`, one minus the Hamming loss."""
+    r"""Hamming utility: :math:`\frac1{nm} \sum_j (tp_j + tn_j)`, one minus the Hamming loss."""
 
     name = "hamming"
 
