@@ -79,9 +79,7 @@ def time_in_turn(batch: Batch, expectation: str) -> tuple[dict[str, Timing], dic
             processor[method].append(time.process_time() - start)
             seconds[method] += timing.seconds
             passes[method] = selection.passes
-    wall, busy = (
-        {method: Timing(tuple(taken[1:])) for method, taken in each.items()} for each in (seconds, processor)
-    )
+    wall, busy = ({method: Timing(tuple(taken[1:])) for method, taken in each.items()} for each in (seconds, processor))
     return wall, busy, passes
 
 
