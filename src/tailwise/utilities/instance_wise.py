@@ -118,7 +118,7 @@ class PropensityScoredPrecision(_PriorWeightedPrecision):
 
 
 class PowerLawPrecision(_PriorWeightedPrecision):
-    r"""Precision at k with weights :math:`{\hat\pi}_j^{-\beta}`, the training prior to a negative power.
+    r"""Precision at k with weights :math:`\hat\pi_j^{-\beta}`, the training prior to a negative power.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class PowerLawPrecision(_PriorWeightedPrecision):
 
 
 class LogPrecision(_PriorWeightedPrecision):
-    r"""Precision at k with weights :math:`-\log {\hat\pi}_j`.
+    r"""Precision at k with weights :math:`-\log \hat\pi_j`.
 
     Parameters
     ----------
