@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from harness import Result
+from harness import Result, find_data
 
 import tailwise as tw
 from tailwise.datasets import load, load_labels
@@ -17,7 +17,7 @@ from tailwise.estimators.label_tree import LabelTree
 from tailwise.estimators.out_of_fold import predict_out_of_fold
 from tailwise.estimators.reliability import reliability
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = find_data()
 PROBABILITIES = {
     "tibkat-gnd-en": "plt-top100.tst.npz",
     "cve-libraries": "plt-top100.tst.npz",

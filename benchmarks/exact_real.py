@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from harness import Result
+from harness import Result, find_data
 
 import tailwise as tw
 from tailwise.datasets import load, load_labels
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = find_data()
 DATA_SETS = ("tibkat-gnd-en", "cve-libraries", "mulan-delicious", "mulan-bibtex")
 PROBABILITIES = "plt-top100.tst.npz"
 UTILITIES, BUDGETS, EXPECTATIONS, SEED = ("macro-f1", "macro-recall"), (3, 5), ("semi", "exact"), 0

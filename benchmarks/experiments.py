@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import Result
+from harness import Result, find_data
 from scipy.spatial import ConvexHull
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "tibkat-gnd-en"
+DATA = find_data() / "tibkat-gnd-en"
 PROBABILITIES = DATA / "plt-top100.tst.npz"
 BUDGETS = (1, 3, 5, 10)
 OWN = {"macro-precision": "Macro-P", "macro-recall": "Macro-R", "macro-f1": "Macro-F1", "coverage": "Cov"}

@@ -1,4 +1,4 @@
-"""What every benchmark shares: the record of a result, timing, fresh interpreters, and the machine it runs on."""
+"""What every benchmark shares: the record of a result, timing, fresh interpreters, data, and the machine it runs on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["OthersShare", "Result", "Timing", "describe_machine", "run_script", "time_calls"]
+__all__ = ["OthersShare", "Result", "Timing", "describe_machine", "find_data", "run_script", "time_calls"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,14 @@ def run_script(script: Path, *arguments: str, environment: dict[str, str] | None
         command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
     )
     return json.loads(done.stdout)
+
+
+def find_data() -> Path:
+    """Where the real data sets are, each in a folder of its own: TAILWISE_DATA, or shared/data beside the repository.
+
+    docs/benchmarks.md says which there are and where they come from. A benchmark does without those that are missing.
+    """
+    return Path(os.environ.get("TAILWISE_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 
 
 def describe_machine() -> dict[str, Any]:

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from harness import Result, run_script
+from harness import Result, find_data, run_script
 from memory import resident_bytes
 from stopwatch import Stopwatch
 from tree_peers import run_tree_peer
 
 import tailwise as tw
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "tibkat-gnd-en"
+DATA = find_data() / "tibkat-gnd-en"
 FILES = ("X.trn.npz", "Y.trn.npz", "X.tst.npz", "Y.tst.npz")
 SETTINGS: dict[str, dict[str, Any]] = {
     "logistic": {},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -11,10 +12,14 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
+# docutils puts the index of a letter with an accent under it, like the limits of a sum. An empty group beside the
+# letter keeps the index where it belongs.
+ACCENTED = re.compile(r"(\\(?:hat|bar|tilde)\s*(?:\{[^{}]*\}|\\[A-Za-z]+|[A-Za-z]))(?=\s*[_^])")
+
 
 def translate(node: nodes.math | nodes.math_block, *, as_block: bool) -> str:
     """The formula as MathML; a warning and its source where docutils does not know a command."""
-    source = node.astext().strip()
+    source = ACCENTED.sub(r"{{}\1}", node.astext().strip())
     if as_block and pick_math_environment(source) == "align*":  # several lines
         source = rf"\begin{{align*}}{source}\end{{align*}}"
     try:

@@ -1,6 +1,6 @@
 """Draw docs/figures/report.png: the first section and the trade-off of a report, as a browser shows them.
 
-    python docs/figures/make_report_figure.py first-run/report.html docs/figures/report.png
+    python docs/figures/make_report_figure.py reported-run/report.html docs/figures/report.png
 
 Needs selenium, Pillow, and Debian's chromium and chromium-driver.
 """

@@ -13,6 +13,7 @@ from tailwise.cli.main import main
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)]
+FILES_PAGE = DOCS / "how-to" / "index.md"  # makes the files that all others use
 
 FENCE = re.compile(r"^(?:```|:::).*", re.MULTILINE)
 BLOCK = re.compile(
@@ -45,6 +46,22 @@ def find_blocks(text):
         )
         for match in BLOCK.finditer(text)
     ]
+
+
+def pages_in_order(path=DOCS / "index.md"):
+    """A page, then those of its lists of contents, one after the other, as the site has them."""
+    yield path
+    for block in find_blocks(path.read_text(encoding="utf-8")):
+        if block.language == "{toctree}":
+            for page in list_pages(block, path.parent):
+                yield from pages_in_order(page)
+
+
+def list_pages(toctree, folder):
+    """The pages that a list of contents names; a star stands for all others of the folder."""
+    names = [line for line in toctree.text.split("\n") if line and not line.startswith(":")]
+    others = [page.stem for page in sorted(folder.glob("*.md")) if page.stem not in (*names, "index")]
+    return [folder / f"{each}.md" for name in names for each in (others if name == "*" else [name])]
 
 
 def check_language(block):

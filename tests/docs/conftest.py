@@ -1,10 +1,9 @@
-"""A folder with the files that the pages speak of, made by the page that tells readers how."""
+"""A folder with the files that the pages speak of, made by the page that tells readers how; all pages share it."""
 
 import os
-import shutil
 
 import pytest
-from docs.blocks import DOCS, run_page
+from docs.blocks import FILES_PAGE, run_page
 
 
 @pytest.fixture(scope="session")
@@ -13,18 +12,17 @@ def example_files(tmp_path_factory):
     here = os.getcwd()
     os.chdir(folder)
     try:
-        run_page(DOCS / "how-to" / "index.md")
+        run_page(FILES_PAGE)
     finally:
         os.chdir(here)
     return folder
 
 
 @pytest.fixture
-def folder(tmp_path, example_files, monkeypatch):
-    """A copy of the files, as the present folder; pictures are drawn without a screen."""
-    shutil.copytree(example_files, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
+def folder(example_files, monkeypatch):
+    """The folder of all pages, as the present one; pictures are drawn without a screen."""
+    monkeypatch.chdir(example_files)
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
-    yield tmp_path
+    yield example_files
     pyplot.close("all")

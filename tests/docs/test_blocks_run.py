@@ -1,33 +1,51 @@
-"""Every Python block and every command of README and docs runs."""
+"""Every Python block and every command of README and docs runs, all in one folder, in the order of the site."""
 
 import pytest
 from docs.blocks import (
-    DOCS,
+    FILES_PAGE,
     PAGES,
     ROOT,
     Block,
     check_language,
     find_blocks,
     is_run,
+    pages_in_order,
     run_commands,
     run_page,
     without_times,
 )
 
 BLOCKS = {path: find_blocks(path.read_text(encoding="utf-8")) for path in PAGES}
-RUN_ELSEWHERE = {DOCS / "how-to" / "index.md"}  # makes the files that all others use
-WITH_BLOCKS = [path for path in PAGES if path not in RUN_ELSEWHERE and any(map(is_run, BLOCKS[path]))]
+IN_ORDER = [ROOT / "README.md", *pages_in_order()]
+WITH_BLOCKS = [path for path in IN_ORDER if path != FILES_PAGE and any(map(is_run, BLOCKS[path]))]
 
 
 @pytest.mark.parametrize("path", WITH_BLOCKS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_blocks_run(path, folder):
+    """A page neither stumbles over the files of those before it, nor changes them under the reader's hands."""
+    before = take_stock(folder)
     assert run_page(path) >= 1
+    after = take_stock(folder)
+    assert [name for name in before if after.get(name) != before[name]] == []
+
+
+def take_stock(folder):
+    """Every file with what changes when it is written."""
+    return {
+        path.relative_to(folder).as_posix(): (path.stat().st_ino, path.stat().st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_blocks_say_what_they_are(path):
     for block in BLOCKS[path]:
         check_language(block)
+
+
+def test_every_page_has_its_place():
+    assert sorted(IN_ORDER) == sorted(PAGES)
 
 
 def test_pages_with_commands_are_found():

@@ -12,7 +12,8 @@ PAGES_WITH_LINKS = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
-AUTO = re.compile(r"auto(?:function|class|data|module):: (\S+)")
+AUTO = re.compile(r"auto(?:function|class|module):: (\S+)")
+DATA = re.compile(r"py:data:: (\S+)\n +:module: (\S+)")
 
 
 def find_links(text):
@@ -55,9 +56,22 @@ def public_names():
 
 
 def test_public_names_are_in_the_reference():
-    pages = (DOCS / "reference").glob("*.md")
-    documented = {name for page in pages for name in AUTO.findall(page.read_text(encoding="utf-8"))}
+    text = "".join(page.read_text(encoding="utf-8") for page in (DOCS / "reference").glob("*.md"))
+    documented = {*AUTO.findall(text), *(f"{module}.{name}" for name, module in DATA.findall(text))}
     assert sorted(set(public_names()) - documented) == []
+
+
+@pytest.mark.parametrize("folder", ["concepts", "how-to", "mathematics", "reference"])
+def test_every_page_is_linked_from_its_index(folder):
+    """Where the pages are read as plain Markdown, a list of contents of the site is no list."""
+    links = find_links((DOCS / folder / "index.md").read_text(encoding="utf-8"))
+    pages = {path.name for path in (DOCS / folder).glob("*.md")} - {"index.md"}
+    assert sorted(pages - set(links)) == []
+
+
+def test_pages_hold_no_roles_of_sphinx():
+    texts = {path: CODE.sub("", path.read_text(encoding="utf-8")) for path in PAGES}
+    assert [path.name for path, text in texts.items() if re.search(r"\{\w+\}`", text)] == []
 
 
 def test_images_are_used():

@@ -35,3 +35,10 @@ def test_links_to_code_lead_to_pages_with_it(site):
     assert 'href="../source/src/tailwise/kernels/ascent.py.html"' in page
     code = (site / "source" / "src" / "tailwise" / "kernels" / "ascent.py.html").read_text(encoding="utf-8")
     assert "find_worst_own_gain" in code
+
+
+@pytest.mark.parametrize("name", ["mathematics/theory", "reference/theory", "reference/utilities"])
+def test_the_index_of_a_letter_with_a_hat_stands_beside_it(site, name):
+    page = (site / f"{name}.html").read_text(encoding="utf-8")
+    assert "\u02c6</mo>" in page
+    assert "<munderover>" not in page

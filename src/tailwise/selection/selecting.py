@@ -39,9 +39,12 @@ def select(
 ) -> Selection:
     r"""Choose exactly k labels for each instance so that the batch as a whole scores best.
 
-    .. math:: \max_S \sum_j \psi_j(t_j, q_j, p_j) \quad\text{subject to k labels for each instance},
+    .. math:: \max_S \sum_j E[\psi_j(t_j, q_j, p_j)] \quad\text{subject to k labels for each instance},
 
-    .. math:: t_j = \sum_{i \in S_j} \eta_{ij},\quad q_j = |S_j|,\quad p_j = \sum_i \eta_{ij}
+    .. math:: t_j = \sum_{i \in S_j} y_{ij},\quad q_j = |S_j|,\quad p_j = \sum_i y_{ij},
+
+    where the true labels y are independent and have the probabilities eta. Semi-empirically (``expectation="semi"``)
+    it is :math:`\psi_j(E[t_j], q_j, E[p_j])`, the formula filled with expected counts.
 
     Parameters
     ----------
@@ -80,7 +83,7 @@ def select(
         proof points. See :func:`certify`, also for what a proof can be had for.
     progress : bool
         Show a progress bar on standard error.
-    priors : LabelPriors or 0/1 matrix of training labels, optional
+    priors : LabelPriors, 0/1 matrix of training labels, or path, optional
         For utility names that need them, and for ``condition_positives="priors"``.
     condition_positives : array_like of shape (m,) or "priors", optional
         p per label, where the candidates hold only part of it: expected counts in this batch, or "priors" for training

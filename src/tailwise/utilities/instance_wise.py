@@ -21,7 +21,8 @@ __all__ = ["Hamming", "LogPrecision", "PowerLawPrecision", "Precision", "Propens
 
 
 class WeightedInstance(InstanceWise):
-    r"""A weight for each outcome: :math:`\frac1n \sum_j w_{00}^j tn_j + w_{01}^j fp_j + w_{10}^j fn_j + w_{11}^j tp_j`.
+    r"""A weight for each outcome:
+    :math:`\frac1n \sum_j (w_{00}^j tn_j + w_{01}^j fp_j + w_{10}^j fn_j + w_{11}^j tp_j)`.
 
     Parameters
     ----------
@@ -159,7 +160,7 @@ class LogPrecision(_PriorWeightedPrecision):
 
 
 class Hamming(InstanceWise):
-    r"""Hamming utility: :math:`\frac1{nm} \sum_j tp_j + tn_j`, one minus the Hamming loss."""
+    r"""Hamming utility: :math:`\frac1{nm} \sum_j (tp_j + tn_j)`, one minus the Hamming loss."""
 
     name = "hamming"
 
