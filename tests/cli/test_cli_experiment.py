@@ -54,6 +54,10 @@ def test_main_table_in_every_form(place, capsys):
     )
     assert set(one["versions"]) >= {"tailwise", "numpy"}
     assert str(place) not in (place / "out" / "experiment.json").read_text()
+    plain, page = ((place / "out" / "tables" / f"main-k2{suffix}").read_text() for suffix in (".txt", ".html"))
+    assert "* best of a column, ' second best" in plain
+    for text in (plain, page):
+        assert "gap: at most so far below the optimum" in text
 
 
 def test_figures_and_a_tree_of_ones_own(place, capsys):
@@ -152,11 +156,11 @@ def test_a_folder_begun_with_something_else_is_refused(place, monkeypatch, capsy
     with monkeypatch.context() as patch:
         patch.setattr(MainTable, "measure", interrupt)
         assert main(MAIN) == 130
-    assert "begun with other values of: specification." in refused((*MAIN[:-1], "3"), capsys)
+    assert "begun with other values of: budgets." in refused((*MAIN[:-1], "3"), capsys)
     save("probabilities.npz", tw.load("probabilities.npz") * 0.5)
-    assert "begun with other values of: inputs." in refused(MAIN, capsys)
+    assert "begun with other values of: probabilities." in refused(MAIN, capsys)
     monkeypatch.setattr("tailwise.experiments.running.__version__", "0.0.9")
-    assert "begun with other values of: inputs, tailwise." in refused(MAIN, capsys)
+    assert "begun with other values of: probabilities, tailwise." in refused(MAIN, capsys)
 
 
 def test_a_broken_record_is_named(place, capsys):

@@ -199,7 +199,7 @@ def test_mixed_curves_run_from_precision_to_the_other(given):
     again = tw.select(given.shifted, "0.5*precision + 0.5*macro-f1", 2, seed=0, **priors)
     values = [given.evaluate(each, 2)["precision"] for each in (by_hand, again)]
     assert curve.points[1].first == pytest.approx(np.mean(values))
-    assert results.tables[0].rows[1].values["first"] == curve.points[1].first
+    assert results.tables[0].rows[1].values["precision"] == curve.points[1].first
 
 
 def test_label_tree_searches_the_tree_and_compares_with_shortlists(untrained):

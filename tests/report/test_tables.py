@@ -9,7 +9,7 @@ import pytest
 
 from tailwise.experiments.results import Column, Row, Table
 from tailwise.metrics import evaluate
-from tailwise.report.tables import to_csv, to_html, to_latex, to_text
+from tailwise.report.tables import describe_marks, to_csv, to_html, to_latex, to_text
 
 ROWS = {"Top-K": {"p": 0.5, "f": 0.125}, "Macro-F1": {"p": 0.4, "f": 0.25}, "Cov": {"p": 1.0, "f": 0.0}}
 TITLES = {"p": "P", "f": "macro-F1"}
@@ -55,6 +55,24 @@ def test_columns_are_those_asked_for_in_that_order():
 def test_digits(digits, text):
     table = Table.of({"a": {"x": 0.123456}}, {"x": "X"}, digits=digits)
     assert to_text(table).split("\n")[1] == f"a  {text}"
+
+
+def test_what_the_marks_mean():
+    words = {"best": "bold", "second": "italic", "own": "green"}
+    assert describe_marks(GROUPED, **words) == (
+        "bold best of a column, italic second best, green what a row was chosen for"
+    )
+    assert describe_marks(Table.of(ROWS, TITLES), best="*", second="'") == "* best of a column, ' second best"
+    assert describe_marks(Table.of(ROWS, TITLES, better=None), **words) == ""
+
+
+def test_latex_has_its_title_rules_and_minus_signs():
+    rows = (Row("a", {"p": -0.271, "q": 0.5}), Row("b", {"p": 0.1, "q": 0.25}))
+    columns = (Column("x", "X"), Column("p", "P", "change"), Column("q", "Q", "change"))
+    text = to_latex(Table("t", "Full against\nhead", columns, rows))
+    assert text.startswith("% Full against head\n")
+    assert r"\cmidrule(lr){3-4}" in text
+    assert "$-$27.10" in text
 
 
 def test_where_all_agree_none_is_marked():

@@ -121,10 +121,11 @@ def _specify(options: argparse.Namespace) -> Experiment:
 
 
 def _print(results: Results, out: Path) -> None:
-    from tailwise.report.tables import to_text
+    from tailwise.report.tables import describe_marks, to_text
 
     for table in results.tables:
-        print(f"{table.title}  (* best, ' second best)\n\n{to_text(table)}\n")
+        marks = describe_marks(table, best="*", second="'")
+        print(f"{table.title}{f'  ({marks})' if marks else ''}\n\n{to_text(table)}\n")
     for note in results.notes:
         print(note)
     print(f"{results.seconds:.1f} s; everything is in {out}")

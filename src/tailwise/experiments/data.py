@@ -155,7 +155,9 @@ class ExperimentData:
             return ("Without training labels, strategies that need their frequencies are left out.",)
         if not self.is_shifted:
             return ("The candidates cannot promise as many labels as training had: their log odds are not shifted.",)
-        return ("Log odds are shifted to the training labels' density for the strategies named exact and mixtures.",)
+        return (
+            "Log odds are shifted to the training labels' density for strategies by exact expectation and mixtures.",
+        )
 
     def check(self, *, needs_probabilities: bool = True) -> None:
         """Read what was given, or see that a tree can be trained."""

@@ -32,7 +32,10 @@ EXPECTED_NOTE = (
     "claimed: the expected value of a strategy's own utility by the expectation that it uses, from the probabilities "
     "that it is given; exact: by exact expectation."
 )
-GAP_NOTE = "gap: at most so far below the optimum, in percent of it."
+GAP_NOTE = (
+    "gap: at most so far below the optimum, in percent of the value reached. The proof improves a selection on its "
+    "way, so these lines may be a little above those of the extended table."
+)
 EXACT_NOTE = "The strategies named exact maximise the exact expectation, with p from training counts."
 
 
@@ -77,7 +80,7 @@ class ExtendedTable(MainTable):
     """The main table with greedy strategies and macro-recall by priors; mean and standard deviation over seeds."""
 
     name = "extended"
-    title = "Inference strategies, mean and standard deviation over seeds"
+    title = "Inference strategies, with greedy ones and macro-recall by priors"
     paper = "the extended tables of the appendix"
 
     seeds: tuple[int, ...] = SEEDS

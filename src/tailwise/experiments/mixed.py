@@ -95,15 +95,16 @@ def _pair(values: dict[str, float | None], second: str) -> tuple[float, float]:
 
 def _tabulate(curve: MeanCurve) -> Table:
     """The points of a curve as a table, the other strategies below."""
-    columns = (Column("first", curve.first), Column("second", curve.second))
+    names = (curve.first, curve.second)
+    columns = tuple(Column(name, name) for name in names)
     mixtures = [
         Row(
             f"alpha {point.alpha:g}",
-            {"first": point.first, "second": point.second},
-            {"first": point.first_deviation, "second": point.second_deviation},
+            dict(zip(names, (point.first, point.second), strict=True)),
+            dict(zip(names, (point.first_deviation, point.second_deviation), strict=True)),
             "mixed",
         )
         for point in curve.points
     ]
-    others = [Row(name, {"first": one, "second": two}, {}, "others") for name, (one, two) in curve.others.items()]
+    others = [Row(name, dict(zip(names, pair, strict=True)), {}, "others") for name, pair in curve.others.items()]
     return Table(curve.name, curve.title, columns, (*mixtures, *others))

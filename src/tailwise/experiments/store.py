@@ -99,7 +99,7 @@ class Store:
             msg = f"out must not be finished yet. Got {self.path}, which is. Use --overwrite to make it anew."
             raise FileError(msg)
         if found != identity:
-            changed = ", ".join(sorted(key for key in IDENTITY if found[key] != identity[key]))
+            changed = ", ".join(_list_changes(found, identity))
             msg = (
                 f"{self.path} must be a folder of the same experiment on the same data. It was begun with other values "
                 f"of: {changed}. Choose another folder, or use --overwrite."
@@ -126,6 +126,18 @@ class Store:
                     shutil.rmtree(path)
                 else:
                     path.unlink()
+
+
+def _list_changes(found: dict[str, Any], identity: dict[str, Any]) -> list[str]:
+    """What differs, by name."""
+    changes = []
+    for key in sorted(IDENTITY):
+        old, new = found[key], identity[key]
+        if isinstance(old, dict) and isinstance(new, dict):
+            changes += [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+        elif old != new:
+            changes.append(key)
+    return changes
 
 
 def _lock(handle: int, path: Path) -> None:

@@ -18,6 +18,11 @@ from tailwise.experiments.strategies import (
 
 __all__ = ["TrueLabels"]
 
+NOTE = (
+    "Not every value can be 100 %: instances may have more or fewer true labels than places, and labels may be true "
+    "for none of them."
+)
+
 
 @dataclass(frozen=True)
 class TrueLabels(Experiment):
@@ -51,4 +56,4 @@ class TrueLabels(Experiment):
             )
             for k in self.budgets
         )
-        return Results(tables, notes=("Labels without a test instance keep macro averages below 100 %.",))
+        return Results(tables, notes=(NOTE,))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from pathlib import Path
 
 from tailwise.datasets.writing import written_beside
 from tailwise.experiments.results import Results, Table
 from tailwise.report.figures import save_mean_curve
-from tailwise.report.tables import to_csv, to_html, to_latex, to_text
+from tailwise.report.tables import describe_marks, to_csv, to_html, to_latex, to_text
 
 __all__ = ["save_results"]
 
@@ -28,7 +29,7 @@ def save_results(results: Results, folder: Path) -> None:
     """Write ``tables`` (.txt, .csv, .tex, .html) and ``figures`` (.png, .svg) into a folder."""
     (folder / "tables").mkdir(exist_ok=True)
     for table in results.tables:
-        for suffix, text in _texts(table).items():
+        for suffix, text in _texts(table, results.notes).items():
             with written_beside(folder / "tables" / f"{table.name}{suffix}") as file:
                 file.write(text.encode())
     if results.curves:
@@ -37,11 +38,15 @@ def save_results(results: Results, folder: Path) -> None:
         save_mean_curve([folder / "figures" / f"{curve.name}{suffix}" for suffix in (".png", ".svg")], curve)
 
 
-def _texts(table: Table) -> dict[str, str]:
+def _texts(table: Table, notes: Sequence[str]) -> dict[str, str]:
     title = html.escape(table.title)
+    told = [note for note in (describe_marks(table, best="bold", second="italic", own="green"), *notes) if note]
     page = (
-        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{title}</title>\n'
-        f"<style>{STYLE}</style>\n{to_html(table)}\n</html>\n"
+        '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>{STYLE}</style>\n{to_html(table)}\n"
+        f"{''.join(f'<p>{html.escape(note)}</p>' for note in told)}\n</html>\n"
     )
-    plain = f"{table.title}\n\n{to_text(table)}\n"
+    told = [note for note in (describe_marks(table, best="*", second="'"), *notes) if note]
+    plain = "\n\n".join([table.title, to_text(table), *told]) + "\n"
     return {".txt": plain, ".csv": to_csv(table), ".tex": to_latex(table), ".html": page}

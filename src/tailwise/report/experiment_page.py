@@ -11,8 +11,8 @@ from tailwise.report.curve_block import curve_block
 from tailwise.report.experiment_folder import ExperimentFolder, read_experiment
 from tailwise.report.markup import Page, Section, code_block, details, paragraph, text_table
 from tailwise.report.records import Record
-from tailwise.report.tables import to_html
-from tailwise.report.words import count_text, metric_title
+from tailwise.report.tables import describe_marks, to_html
+from tailwise.report.words import count_text, labels_text
 
 __all__ = ["build_experiment_page"]
 
@@ -37,18 +37,20 @@ def build_experiment_page(path: Path) -> Page:
 def _tables_section(experiment: ExperimentFolder) -> Section:
     paper = experiment.record.get("paper", str, may_be_none=True)
     words = paragraph(f"In the paper: {paper}", kind="note") if paper else ""
-    legend = paragraph("Bold: best of a column. Italic: second best. Green: what a row was chosen for.", kind="note")
+    marks = (describe_marks(table, best="bold", second="italic", own="green") for table in experiment.tables)
+    legend = "".join(paragraph(f"{mark[0].upper()}{mark[1:]}.", kind="note") for mark in dict.fromkeys(marks) if mark)
     tables = "\n".join(f'<div class="scroll">{to_html(table)}</div>' for table in experiment.tables)
     notes = "".join(paragraph(note, kind="note") for note in experiment.notes)
     return Section("tables", "Tables" if len(experiment.tables) > 1 else "Table", words + tables + legend + notes)
 
 
 def _curve_section(title: str, curve: ReportCurve) -> Section:
-    text = (
-        f"Each point of the line is a selection by the mixture (1 - alpha) x {metric_title(curve.first)} + alpha x "
-        f"{metric_title(curve.second)}, {curve.k} labels per instance."
+    text = f"Each point of the line is a selection by the mixture {curve.formula}, {labels_text(curve.k)} per instance."
+    note = (
+        f"The command reads {curve.probabilities}, the probabilities of the experiment, and priors.npz of its folder: "
+        "give the way to either."
     )
-    body = paragraph(text) + curve_block(curve)
+    body = paragraph(text) + paragraph(note, kind="note") + curve_block(curve)
     return Section(curve.name, title, body, {curve.name: draw_curve(curve)}, {curve.name: curve.for_page()})
 
 

@@ -10,12 +10,25 @@ from itertools import groupby
 from tailwise.experiments.results import Column, Table
 from tailwise.report.cells import Cell, Mark, fill_cells
 
-__all__ = ["to_csv", "to_html", "to_latex", "to_text"]
+__all__ = ["describe_marks", "to_csv", "to_html", "to_latex", "to_text"]
 
 LATEX_NAMES = {"\\": "backslash", "^": "asciicircum", "~": "asciitilde", "<": "less", ">": "greater", "|": "bar"}
 LATEX_SPECIAL = str.maketrans(
     {each: f"\\{each}" for each in "&%$#_{}"} | {each: rf"\text{name}{{}}" for each, name in LATEX_NAMES.items()}
 )
+
+
+def describe_marks(table: Table, *, best: str, second: str, own: str = "") -> str:
+    """What the marks of a table mean, of those that are in it; empty where there are none."""
+    cells = [cell for line in fill_cells(table) for cell in line]
+    used = {
+        best: any(cell.mark == Mark.BEST for cell in cells),
+        second: any(cell.mark == Mark.SECOND for cell in cells),
+    }
+    meanings = {best: "best of a column", second: "second best"}
+    if own:
+        used[own], meanings[own] = any(cell.is_own for cell in cells), "what a row was chosen for"
+    return ", ".join(f"{mark} {meanings[mark]}" for mark, is_used in used.items() if is_used)
 
 
 def to_text(table: Table, *, best: str = "*", second: str = "'") -> str:
@@ -81,6 +94,7 @@ def to_csv(table: Table) -> str:
 def to_latex(table: Table) -> str:
     """For a paper: booktabs; the best bold, the second best in italics, a row's own column on green."""
     lines = [
+        f"% {' '.join(table.title.split())}",
         r"% needs \usepackage{booktabs} and \usepackage[table]{xcolor}",
         rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
         r"\toprule",
@@ -89,6 +103,7 @@ def to_latex(table: Table) -> str:
         groups = [(name, len(list(members))) for name, members in groupby(c.group for c in table.columns)]
         heads = (rf"\multicolumn{{{size}}}{{c}}{{{_escape(name)}}}" for name, size in groups)
         lines.append(" & ".join(["", *heads]) + r" \\")
+        lines.append(_rules_under(groups))
     lines.append(" & ".join(["", *(_escape(column.title) for column in table.columns)]) + r" \\")
     group = None
     for row, line in zip(table.rows, fill_cells(table, plus_minus=r"$\pm$"), strict=True):
@@ -99,9 +114,20 @@ def to_latex(table: Table) -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
+def _rules_under(groups: list[tuple[str, int]]) -> str:
+    """A line under each shared heading."""
+    rules, first = [], 2
+    for name, size in groups:
+        if name:
+            rules.append(rf"\cmidrule(lr){{{first}-{first + size - 1}}}")
+        first += size
+    return " ".join(rules)
+
+
 def _latex_cell(cell: Cell) -> str:
     style = {Mark.BEST: r"\textbf{%s}", Mark.SECOND: r"\textit{%s}", Mark.NONE: "%s"}[cell.mark]
-    return (r"\cellcolor{green!15}" if cell.is_own else "") + style % (cell.text or "--")
+    text = f"$-${cell.text[1:]}" if cell.text.startswith("-") else cell.text or "--"
+    return (r"\cellcolor{green!15}" if cell.is_own else "") + style % text
 
 
 def _escape(text: str) -> str:
