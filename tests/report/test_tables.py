@@ -60,7 +60,7 @@ def test_digits(digits, text):
 def test_what_the_marks_mean():
     words = {"best": "bold", "second": "italic", "own": "green"}
     assert describe_marks(GROUPED, **words) == (
-        "bold best of a column, italic second best, green what a row was chosen for"
+        "bold: best of a column, italic: second best, green: what a row was chosen for"
     )
     assert describe_marks(Table.of(ROWS, TITLES), best="*", second="'") == "* best of a column, ' second best"
     assert describe_marks(Table.of(ROWS, TITLES, better=None), **words) == ""

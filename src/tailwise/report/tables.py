@@ -28,7 +28,9 @@ def describe_marks(table: Table, *, best: str, second: str, own: str = "") -> st
     meanings = {best: "best of a column", second: "second best"}
     if own:
         used[own], meanings[own] = any(cell.is_own for cell in cells), "what a row was chosen for"
-    return ", ".join(f"{mark} {meanings[mark]}" for mark, is_used in used.items() if is_used)
+    return ", ".join(
+        f"{mark}{':' if mark.isalpha() else ''} {meanings[mark]}" for mark, is_used in used.items() if is_used
+    )
 
 
 def to_text(table: Table, *, best: str = "*", second: str = "'") -> str:
