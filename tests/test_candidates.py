@@ -132,6 +132,19 @@ def test_unsorted_indices_are_sorted(index_type):
     assert_is_dense(Candidates.of(sp.csr_matrix(make_unsorted(index_type))))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values_that_only_rounding_leads_out_are_taken(dtype):
+    dense = np.array([[1.0000001, 0.5], [-1e-7, 1 + 9e-7]], dtype=dtype)
+    before = dense.copy()
+    csr = sp.csr_array(dense)
+    for given_form in (dense, csr):
+        candidates = Candidates.of(given_form)
+        assert candidates.to_csr().toarray().tolist() == [[1.0, 0.5], [0.0, 1.0]]
+        assert candidates.rows.values.dtype == dtype
+    np.testing.assert_array_equal(dense, before)
+    np.testing.assert_array_equal(csr.toarray(), before)
+
+
 def test_wide_and_strided_arrays():
     csr = sp.csr_array(DENSE)
     for name in ("indices", "indptr", "data"):

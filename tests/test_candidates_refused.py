@@ -54,9 +54,24 @@ REFUSED = {
     "above one": (
         changed(0, 2, 3.25),
         {},
-        RANGE + r"3\.25 for instance 0, label 2\. Are these logits\? Apply a sigmoid",
+        RANGE + r"3\.25 for instance 0, label 2\. Are these percentages\? Divide them by 100\. Or logits\?",
     ),
-    "counts": (sp.csc_array(changed(2, 1, 2, int)), {}, RANGE + r"2 for instance 2, label 1\. Are these logits\?"),
+    "counts": (sp.csc_array(changed(2, 1, 2, int)), {}, RANGE + r"2 for instance 2, label 1\. Are these percentages\?"),
+    "above a hundred": (
+        changed(0, 2, 250.0),
+        {},
+        RANGE + r"250 for instance 0, label 2\. Are these logits\?",
+    ),
+    "more than rounding": (
+        changed(0, 2, 1.00001, np.float32),
+        {},
+        RANGE + r"1\.00001 for instance 0, label 2\.",
+    ),
+    "behind what is rounding": (
+        np.array([[1.0000001, 1.5]], dtype=np.float32),
+        {},
+        RANGE + r"1\.5 for instance 0, label 1\.",
+    ),
     "pair range": (make_pair([[1]], [[1.5]]), {}, RANGE + r"1\.5 for instance 0, label 1\."),
     "csr twice": (make_csr([0, 1, 1], [0, 1, 1, 3]), {}, TWICE),
     "csr unsorted twice": (make_csr([3, 1, 0, 1], [0, 0, 0, 4]), {}, TWICE),

@@ -20,6 +20,7 @@ __all__ = ["Candidates"]
 
 TABLE_COLUMNS = ("instance", "label", "probability")
 TABLE_LIBRARIES = ("pandas", "polars", "pyarrow")
+ROUNDING = 1e-6  # a few steps of float32, by which a sigmoid may leave [0, 1]
 
 
 class Candidates:
@@ -135,13 +136,32 @@ def _from_csr(csr: sp.csr_array) -> Candidates:
     values = csr.data
     if values.dtype not in (np.float32, np.float64):
         values = values.astype(np.float64 if values.dtype.itemsize > 4 else np.float32)
-    x = find_non_probability(values)
-    if x >= 0:
-        i = int(np.searchsorted(csr.indptr, x, side="right")) - 1
-        _refuse_value(values[x], i, csr.indices[x])
+    if find_non_probability(values) >= 0:
+        values = _without_rounding(values, csr)
     return Candidates(
         csr.indptr.astype(np.int64, copy=False), csr.indices.astype(np.int32, copy=False), values, csr.shape[1]
     )
+
+
+def _without_rounding(values: NDArray, csr: sp.csr_array) -> NDArray:
+    """A copy in [0, 1] of values that only rounding led out of it; others are refused."""
+    inside = np.clip(values, 0, 1)
+    is_wrong = ~(np.abs(values - inside) <= ROUNDING)  # so that NaN is wrong
+    if is_wrong.any():
+        x = int(np.argmax(is_wrong))
+        i = int(np.searchsorted(csr.indptr, x, side="right")) - 1
+        came = f"Got {str(values[x]).removesuffix('.0')} for instance {i}, label {csr.indices[x]}."
+        msg = f"probabilities must lie in [0, 1]. {came} {_guess_remedy(values, values[x])}"
+        raise InputError(msg)
+    return inside
+
+
+def _guess_remedy(values: NDArray, wrong: float) -> str:
+    if not np.isfinite(wrong):
+        return "Remove or replace such entries."
+    if values.min() >= 0 and values.max() <= 100:
+        return "Are these percentages? Divide them by 100. Or logits? Apply a sigmoid first."
+    return "Are these logits? Apply a sigmoid first."
 
 
 def _from_pair(pair: tuple, n_labels: int | None) -> Candidates:
@@ -191,12 +211,6 @@ def _from_triples(
 def _count(numbers: NDArray) -> int:
     """How many there are if the largest is the last."""
     return int(numbers.max()) + 1 if numbers.size else 0
-
-
-def _refuse_value(value: float, instance: int, label: int) -> None:
-    remedy = "Are these logits? Apply a sigmoid first." if np.isfinite(value) else "Remove or replace such entries."
-    msg = f"probabilities must lie in [0, 1]. Got {value:g} for instance {instance}, label {label}. {remedy}"
-    raise InputError(msg)
 
 
 def _read_only(array: NDArray) -> NDArray:
