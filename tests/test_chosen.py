@@ -73,6 +73,24 @@ def test_dense_booleans(matrix):
     assert_is_canonical(Chosen.of(matrix), UNRANKED, is_ranked=False)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint8])
+def test_dense_integers_where_the_number_of_labels_is_known(dtype):
+    assert_is_canonical(Chosen.of(INDICATOR.astype(dtype), 4), UNRANKED, is_ranked=False)
+
+
+@pytest.mark.parametrize("matrix", [[[0, 1], [1, 1]], [[0, 0], [1, 0]], [[1], [0]]])
+def test_few_labels_of_integers_that_are_no_ranking(matrix):
+    chosen = Chosen.of(matrix, len(matrix[0]))
+    assert not chosen.is_ranked
+    assert chosen.to_csr().toarray().tolist() == matrix
+
+
+def test_a_ranking_of_two_labels_with_a_column_of_empty_slots():
+    chosen = Chosen.of([[0, 1, -1], [1, 0, -1]], 2)
+    assert chosen.labels.tolist() == [[0, 1, -1], [1, 0, -1]]
+    assert chosen.is_ranked
+
+
 def test_a_matrix_tells_its_number_of_labels():
     assert Chosen.of(sp.csr_array(INDICATOR)).n_labels == 4
 
@@ -102,7 +120,7 @@ def test_to_csr_is_canonical():
 def test_any_indicator_comes_back(indicator):
     chosen = Chosen.of(sp.csr_array(indicator))
     np.testing.assert_array_equal(chosen.to_csr().toarray(), indicator)
-    again = Chosen.of(chosen.labels, indicator.shape[1])
+    again = Chosen.from_labels(chosen.labels, indicator.shape[1])
     np.testing.assert_array_equal(again.labels, chosen.labels)
     np.testing.assert_array_equal(Chosen.of(indicator).labels, chosen.labels)
 
@@ -180,7 +198,7 @@ REFUSED = {
     "scores": (
         sp.csr_array(INDICATOR * 0.5),
         4,
-        r"selection as a matrix must hold only 0 and 1\. Got 0\.5\. Give an \(n",
+        r"selection as a matrix must hold only 0 and 1\. Got 0\.5\. Give the chosen labels, not probabilities",
     ),
     "counts": (sp.csr_array(INDICATOR * 2), 4, r"must hold only 0 and 1\. Got 2\."),
     "minus one": (sp.csr_array(-INDICATOR), 4, r"must hold only 0 and 1\. Got -1\."),
@@ -191,8 +209,15 @@ REFUSED = {
         4,
         r"selection must be a matrix with at least one instance .* Got shape 0x4\.",
     ),
-    "other labels": (sp.csr_array(INDICATOR), 5, r"selection must speak of the same 5 labels .* Got one of 4 labels\."),
-    "other chosen": (Chosen.of(RANKED, 4), 3, r"selection must speak of the same 3 labels as the rest\. Got one of 4"),
+    "other labels": (sp.csr_array(INDICATOR), 5, r"selection must have the 5 labels of the rest\. Got 4\."),
+    "other chosen": (Chosen.of(RANKED, 4), 3, r"selection must have the 3 labels of the rest\. Got 4\."),
+    "0/1 matrix of other labels": (
+        [[0, 1, 0]],
+        4,
+        r"holds label 0 twice\. Give a 0/1 matrix sparse or bool",
+    ),
+    "either of two labels": ([[0, 1], [1, 0]], 2, r"of 0 and 1 for 2 labels could be .* Give a matrix sparse or bool"),
+    "either of one label": ([[0], [0]], 1, r"of 0 and 1 for 1 labels could be an array of labels or a 0/1 matrix\."),
     "index beyond the labels": (make_csr([0, 7], [0, 1, 1, 2]), 4, r"selection must .*7"),
     "negative index": (make_csr([0, -1], [0, 1, 1, 2]), 4, r"selection must .*-1"),
 }

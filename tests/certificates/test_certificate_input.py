@@ -32,7 +32,7 @@ REFUSED = {
         {"target_gap": "1%"},
         f"{NO_SHARE} '1%'.",
     ),
-    "selection rows": ({"selection": np.zeros((3, 1), int)}, "selection must have one row per instance, 4. Got 3."),
+    "selection rows": ({"selection": np.zeros((3, 1), int)}, "must have the 4 instances of probabilities. Got 3."),
     "selection labels": (
         {"selection": np.full((4, 1), 3)},
         "selection must hold labels from 0 to 2, or -1 for an empty slot. Got 3.",
@@ -44,7 +44,7 @@ REFUSED = {
     ),
     "selection columns": (
         {"selection": sp.eye_array(4).tocsr()},
-        "selection must speak of the same 3 labels as the rest. Got",
+        "selection must have the 3 labels of probabilities. Got 4.",
     ),
     "expectation": ({"expectation": "full"}, "expectation must be one of auto, semi, exact. Got 'full'."),
     "fill": ({"fill": "zero"}, "fill must be one of least-loss, none. Got 'zero'."),

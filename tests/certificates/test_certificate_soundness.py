@@ -105,7 +105,8 @@ class Problem:
 
 
 def as_array(selection):
-    width = max(1, *map(len, selection))
+    """With an empty slot more than is needed, so that it cannot be taken for a 0/1 matrix of one or two labels."""
+    width = 1 + max(map(len, selection))
     return np.array([[*labels, *[-1] * (width - len(labels))] for labels in selection])
 
 

@@ -98,12 +98,15 @@ OPTIONS = {
     "seed": (SELECT + " --seed=-1", r"seed must be an integer of at least 0\. Got -1\."),
     "no truth": ("evaluate missing.npz truth.npz", r"file that exists\. Got missing\.npz"),
     "truth is probabilities": ("evaluate probabilities.npz truth.npz", r"must hold only 0 and 1, as labels are"),
-    "selection is probabilities": ("evaluate truth.npz probabilities.npz", r"must hold only 0 and 1"),
+    "selection is probabilities": (
+        "evaluate truth.npz probabilities.npz",
+        r"must hold only 0 and 1\. .*tailwise select",
+    ),
     "other instances": (
         "evaluate truth.npz training.npz",
         r"selection must have the 200 instances of truth\. Got 500\.",
     ),
-    "other labels": ("evaluate truth.npz fewer.npz", r"same 60 labels .*Got one of 50"),
+    "other labels": ("evaluate truth.npz fewer.npz", r"200 instances and 60 labels of truth\. Got 500 and 50\."),
     "other priors": ("evaluate truth.npz truth.npz --priors fewer.npz", r"priors must be of the 60 labels .*Got 50"),
     "metric": ("evaluate truth.npz truth.npz -m macro-f", r"Got 'macro-f'\. Did you mean 'macro-f1'\?"),
     "metric of priors": ("evaluate truth.npz truth.npz -m ps-precision", r"ps-precision needs label priors"),

@@ -315,7 +315,7 @@ def test_what_is_refused():
     matrix, chosen = random_problem(14, 9, 12)
     with pytest.raises(InputError, match=r"expectation must be one of .*exact.*semi.* Got 'auto'"):
         tw.expected_utility(matrix, chosen, "macro-f1", expectation="auto")
-    with pytest.raises(InputError, match=r"selection must have one row per instance, 9. Got 8"):
+    with pytest.raises(InputError, match=r"selection must have the 9 instances of probabilities. Got 8"):
         expected(matrix, labels_of(chosen)[1:], "macro-f1")
     with pytest.raises(InputError, match=r"k must be an integer between 1 and 12, the number of labels. Got 13"):
         expected(matrix, chosen, "macro-f1", k=13)

@@ -19,7 +19,17 @@ REFUSED = {
     "nan": ((np.where(TRUTH, np.nan, 0), CHOSEN), {}, r"truth must hold only 0 and 1\. Got nan\."),
     "flat truth": ((TRUTH[0], CHOSEN), {}, r"truth must be a matrix"),
     "instances": ((TRUTH, CHOSEN[:2]), {}, r"selection must have the 3 instances of truth\. Got 2\."),
-    "labels of selection": ((TRUTH, MATRIX[:, :2]), {}, r"selection must speak of the same 3 labels"),
+    "labels of selection": ((TRUTH, MATRIX[:, :2]), {}, r"selection must have the 3 labels of truth\. Got 2\."),
+    "transposed": (
+        (TRUTH[:2].T, MATRIX[:2]),
+        {},
+        r"selection must have the 3 instances and 2 labels of truth\. Got 2 and 3\. One of the two is transposed",
+    ),
+    "swapped": (
+        (Chosen.of(CHOSEN, 3), TRUTH),
+        {},
+        r"truth must be a 0/1 matrix of true labels\. Got a Chosen\. truth comes before selection\.",
+    ),
     "labels of priors": ((TRUTH, CHOSEN), {"priors": TRUTH[:, :2]}, r"priors must be of the 3 labels.*Got 2 labels\."),
     "labels": ((TRUTH, CHOSEN), {"labels": "some"}, r"labels must be 'all' or 'present'\. Got 'some'\."),
     "zero_division": ((TRUTH, CHOSEN), {"zero_division": 0.5}, r"zero_division must be 0\.0, 1\.0 or nan\. Got 0\.5\."),

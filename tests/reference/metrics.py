@@ -9,7 +9,7 @@ import numpy as np
 def random_problem(seed, *, padded=True, max_labels=6):
     """True labels (n, m) of density 0.05 to 0.6, chosen labels (n, width), and training labels (30, m)."""
     rng = np.random.default_rng(seed)
-    n, m = rng.integers(1, 9), rng.integers(2, max_labels + 1)
+    n, m = rng.integers(1, 9), rng.integers(3, max_labels + 1)  # of two labels, an array could be a 0/1 matrix
     width = rng.integers(1, m + 1)
     truth = (rng.random((n, m)) < rng.uniform(0.05, 0.6)).astype(np.int64)
     chosen = np.array([rng.permutation(m)[:width] for _ in range(n)])

@@ -31,7 +31,7 @@ REFUSED = {
     "fill": ({"fill": "zero"}, "fill must be one of least-loss, none. Got 'zero'."),
     "fill None": ({"fill": None}, "fill must be one of least-loss, none. Got None."),
     "init": ({"init": "best"}, f"{EVERY_INIT} 'best'."),
-    "init rows": ({"init": np.zeros((3, 1), int)}, "init must have one row per instance, 4. Got 3."),
+    "init rows": ({"init": np.zeros((3, 1), int)}, "init must have the 4 instances of probabilities. Got 3."),
     "init labels": (
         {"init": np.full((4, 1), 3)},
         "init must hold labels from 0 to 2, or -1 for an empty slot. Got 3.",
@@ -41,7 +41,7 @@ REFUSED = {
     "init None": ({"init": None}, "init must be"),
     "init columns": (
         {"init": sp.eye_array(4).tocsr()},
-        "init must speak of the same 3 labels as the rest. Got",
+        "init must have the 3 labels of probabilities. Got 4.",
     ),
     "tolerance": ({"tolerance": -1e-3}, "tolerance must be a finite number of at least 0. Got -0.001."),
     "tolerance nan": ({"tolerance": np.nan}, "tolerance must be a finite number of at least 0. Got nan."),

@@ -124,7 +124,7 @@ class Contents:
             unranked = Chosen.of(self.matrix, name=f"the selection in {source}")
             if self.ranking is None:
                 return unranked
-            ranked = Chosen.of(self.ranking, self.matrix.shape[1], name=f"labels in {source}")
+            ranked = Chosen.from_labels(self.ranking, self.matrix.shape[1], name=f"labels in {source}")
         except InputError as error:
             raise FileError(str(error)) from error
         if ranked.shape != unranked.shape or (ranked.to_csr() != unranked.to_csr()).nnz:

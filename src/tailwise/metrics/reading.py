@@ -53,6 +53,9 @@ class Truth(NamedTuple):
 
 def read_truth(truth: Any, label_names: Any = None) -> Truth:
     """The true labels as a canonical CSR without stored zeros."""
+    if isinstance(truth, Chosen):
+        msg = f"truth must be a 0/1 matrix of true labels. Got a {type(truth).__name__}. truth comes before selection."
+        raise InputError(msg)
     if not isinstance(truth, (str, PathLike)):
         return Truth(_check_truth(truth))
     from tailwise.datasets import LabelNames, load_all_labels
@@ -85,11 +88,8 @@ def read_selection(selection: Any, truth: Truth) -> tuple[Truth, Chosen]:
         selection = truth.load_like(selection).chosen(selection)
     if isinstance(selection, Chosen):
         truth = truth.widened(selection.n_labels)
-    chosen = Chosen.of(selection, truth.shape[1])
-    if chosen.n_instances != truth.shape[0]:
-        msg = f"selection must have the {truth.shape[0]} instances of truth. Got {chosen.n_instances}."
-        raise InputError(msg)
-    return truth, chosen
+    n, m = truth.shape
+    return truth, Chosen.of(selection, m, n_instances=n, like="truth")
 
 
 def read_priors(priors: Any, truth: Truth) -> LabelPriors | None:
@@ -152,5 +152,5 @@ def left_out(truth: sp.csr_array, chosen: Chosen, keys: NDArray) -> tuple[sp.csr
     kept.eliminate_zeros()
     labels = chosen.labels
     is_out = np.isin(np.arange(n, dtype=np.int64)[:, None] * m + labels, keys) & (labels != EMPTY)
-    fewer = Chosen.of(np.where(is_out, EMPTY, labels), m)
+    fewer = Chosen.from_labels(np.where(is_out, EMPTY, labels), m)
     return kept, Chosen(fewer.labels, m, is_ranked=chosen.is_ranked)

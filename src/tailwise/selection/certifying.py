@@ -106,10 +106,8 @@ def certify(
 
 
 def _check_given(selection: Any, candidates: Candidates, k: Any) -> Chosen:
-    given = Chosen.of(load_selection_if_path(selection), candidates.n_labels)
-    if given.n_instances != candidates.n_instances:
-        msg = f"selection must have one row per instance, {candidates.n_instances}. Got {given.n_instances}."
-        raise InputError(msg)
+    n, m = candidates.shape
+    given = Chosen.of(load_selection_if_path(selection), m, n_instances=n, like="probabilities")
     budgets = check_budgets(k, *candidates.shape)
     sizes = (given.labels != EMPTY).sum(axis=1)
     if budgets is not None and (sizes > budgets).any():

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from tailwise.candidates import Candidates
 from tailwise.chosen import EMPTY, Chosen
-from tailwise.errors import InputError
 from tailwise.expectations import Exact, SemiEmpirical
 from tailwise.expectations.exact import supports_exact
 from tailwise.expectations.poisson_binomial import expect_by_probabilities
@@ -67,10 +66,8 @@ def expected_utility(
     """
     check_choice("expectation", expectation, ("exact", "semi"))
     candidates = Candidates.of(load_if_path(probabilities))
-    chosen = Chosen.of(load_selection_if_path(selection), candidates.n_labels)
-    if chosen.n_instances != candidates.n_instances:
-        msg = f"selection must have one row per instance, {candidates.n_instances}. Got {chosen.n_instances}."
-        raise InputError(msg)
+    n, m = candidates.shape
+    chosen = Chosen.of(load_selection_if_path(selection), m, n_instances=n, like="probabilities")
     priors = load_priors_if_path(priors)
     budgets = (chosen.labels != EMPTY).sum(axis=1) if k is None else check_budgets(k, *candidates.shape)
     batch = describe_batch(candidates, budgets, priors, condition_positives)

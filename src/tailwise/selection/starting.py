@@ -38,14 +38,7 @@ def check_start(init: Any, n_instances: int, n_labels: int) -> str | Chosen:
             msg = f"init must be one of {', '.join(STARTS)}, or a selection. Got {init!r}."
             raise InputError(msg)
         return init
-    given = Chosen.of(init, n_labels, name="init")
-    if given.n_instances != n_instances:
-        msg = (
-            f"init must have one row per instance, {n_instances}. Got {given.n_instances}. "
-            "Give a selection of the same batch."
-        )
-        raise InputError(msg)
-    return given
+    return Chosen.of(init, n_labels, n_instances=n_instances, name="init", like="probabilities")
 
 
 def _top(problem: Problem) -> NDArray:
