@@ -73,7 +73,7 @@ OPTIONS = {
         SELECT.replace("3", "61"),
         r"k must be an integer between 1 and 60, the number of labels\. Got 61\.",
     ),
-    "unknown utility": (SELECT.replace("macro-f1", "macro-f2"), r"Got 'macro-f2'\. Did you mean macro-f1\?"),
+    "unknown utility": (SELECT.replace("macro-f1", "macro-f2"), r"Got 'macro-f2'\. Did you mean macro-fbeta\(2\)\?"),
     "unknown part": (SELECT.replace("macro-f1", "0.5*precison+0.5*coverage"), r"Did you mean precision\?"),
     "utility without sense": (SELECT.replace("macro-f1", "3*/x"), r"utility must read like"),
     "priors are missing": (SELECT.replace("macro-f1", "ps-precision"), r"needs the label priors.*--priors FILE"),

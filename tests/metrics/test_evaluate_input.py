@@ -45,6 +45,7 @@ REFUSED = {
     "no ranking": ((TRUTH, MATRIX, ["ndcg"]), {}, r"ndcg needs a ranked selection\. Got a 0/1 matrix.*best first"),
     "misspelt": ((TRUTH, CHOSEN, ["macro-f"]), {}, r"Got 'macro-f'\. Did you mean 'macro-f1'\?"),
     "capitals": ((TRUTH, CHOSEN, ["Micro_F1"]), {}, r"Got 'Micro_F1'\. Did you mean 'micro-f1'\?"),
+    "numbered": ((TRUTH, CHOSEN, ["macro-f2"]), {}, r"Got 'macro-f2'\. Did you mean 'macro-fbeta\(2\)'\?"),
     "no beta": ((TRUTH, CHOSEN, "macro-fbeta"), {}, r"Got 'macro-fbeta'\. Did you mean 'macro-fbeta\(2\)'\?"),
     "unknown": ((TRUTH, CHOSEN, "xyz"), {}, r"Got 'xyz'\. There are precision, recall, .* and macro-fbeta\(B\)\."),
     "no name": ((TRUTH, CHOSEN, [5]), {}, r"metrics must be names of metrics\. Got 5\."),

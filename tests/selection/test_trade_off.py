@@ -120,7 +120,7 @@ def test_bad_alphas_are_refused(alphas):
 
 
 def test_other_bad_input_is_refused():
-    with pytest.raises(InputError, match=r"Got 'macro-f3'\. Did you mean macro-f1\?"):
+    with pytest.raises(InputError, match=r"Got 'macro-f3'\. Did you mean macro-fbeta\(3\)\?"):
         tw.trade_off(MATRIX, "precision", "macro-f3", 2)
     with pytest.raises(InputError, match=r"needs the label priors"):
         tw.trade_off(MATRIX, "ps-precision", "macro-f1", 2)

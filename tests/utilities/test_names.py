@@ -109,11 +109,16 @@ REFUSED = {
     "": "utility must read like macro-f1 or 0.7*precision + 0.3*macro-f1. Got ''.",
     "precision +": "must read like macro-f1 or 0.7*precision + 0.3*macro-f1. Got 'precision +'.",
     "-1*precision": "must read like macro-f1 or 0.7*precision + 0.3*macro-f1. Got '-1*precision'.",
-    "precision - macro-f1": "must read like",
+    "precision - macro-f1": "Got 'precision - macro-f1'. Parts are added, not subtracted, with factors of at least 0.",
+    "0.5*precision - 0.5*macro-f1": "Parts are added, not subtracted",
+    "0.5*precision + -0.5*macro-f1": "Parts are added, not subtracted",
     "0.5 precision": "must read like",
     "precision*0.5": "must read like",
     "nan*precision": "must read like",
-    "macro_f1": "must read like",
+    "macro_f1": "utility must be a known name. Got 'macro_f1'. Did you mean macro-f1? ",
+    "macro-f2": "Got 'macro-f2'. Did you mean macro-fbeta(2)? ",
+    "Macro_F0.5": "Got 'macro_f0.5'. Did you mean macro-fbeta(0.5)? ",
+    "precision@5": "Got 'precision@5'. Did you mean precision? The budget is a parameter of its own, k (-k). ",
     "macro-fbeta(2": "must read like",
     "1.2.3*precision": "The parameters and factors of a utility must be numbers. Got '1.2.3' in '1.2.3*precision'.",
     "macro-fbeta(two)": "The parameters and factors of a utility must be numbers. Got 'two' in 'macro-fbeta(two)'.",
@@ -143,8 +148,19 @@ def test_missing_priors_are_refused(name):
         as_utility(name)
 
 
-@pytest.mark.parametrize("other", [None, 5, ["precision"], Precision])
+@pytest.mark.parametrize("other", [None, 5, ["precision"], int])
 def test_other_types_are_refused(other):
     message = rf"utility must be a Utility or a name\. Got {type(other).__name__}\. Names: precision, ps-precision, .*"
     with pytest.raises(UtilityError, match=message):
         as_utility(other)
+
+
+def test_a_class_in_the_place_of_its_object():
+    with pytest.raises(UtilityError, match=r"Got the class MacroF1\. Write MacroF1\(\)\."):
+        as_utility(MacroF1)
+
+
+def test_factors_are_printed_without_rounding_noise():
+    mixture = (1 - 0.8) * Precision() + 0.8 * MacroF1()
+    assert str(mixture) == "0.2*precision + 0.8*macro-f1"
+    assert repr(mixture) == "0.2*Precision() + 0.8*MacroF1()"

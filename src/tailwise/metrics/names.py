@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -10,6 +9,7 @@ from typing import Any, NoReturn
 
 from tailwise.errors import InputError
 from tailwise.metrics.formulas import INSTANCE_METRICS, LABEL_METRICS, fbeta
+from tailwise.utilities.names import nearest_name
 
 __all__ = ["METRIC_NAMES", "find_label_formula", "resolve_names"]
 
@@ -59,8 +59,8 @@ def _parse_beta(text: str) -> float:
 
 def _refuse_unknown(name: Any) -> NoReturn:
     known = (*METRIC_NAMES, "macro-fbeta(2)")
-    nearest = difflib.get_close_matches(str(name).lower(), known, n=1)
-    remedy = f"Did you mean {nearest[0]!r}?" if nearest else f"There are {', '.join(METRIC_NAMES)} and macro-fbeta(B)."
+    nearest = nearest_name(str(name), known)
+    remedy = f"Did you mean {nearest!r}?" if nearest else f"There are {', '.join(METRIC_NAMES)} and macro-fbeta(B)."
     msg = f"metrics must be names of metrics. Got {name!r}. {remedy}"
     raise InputError(msg)
 

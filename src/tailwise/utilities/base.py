@@ -145,7 +145,10 @@ class SingleUtility(Utility):
 
 
 class Mixture(Utility):
-    """A sum of utilities with factors; equal terms merge, terms of factor 0 vanish."""
+    """A sum of utilities with factors; equal terms merge, terms of factor 0 vanish.
+
+    As text, factors have 12 digits: 1 - 0.8 reads as 0.2.
+    """
 
     def __init__(self, terms: list[tuple[float, SingleUtility]]) -> None:
         merged: dict[SingleUtility, float] = {}
@@ -166,10 +169,10 @@ class Mixture(Utility):
         return all(term.linear_in_labels for _, term in self._terms)
 
     def __repr__(self) -> str:
-        return " + ".join(f"{number_text(factor)}*{term!r}" for factor, term in self._terms) or "0"
+        return " + ".join(f"{factor:.12g}*{term!r}" for factor, term in self._terms) or "0"
 
     def __str__(self) -> str:
-        return " + ".join(f"{number_text(factor)}*{term}" for factor, term in self._terms) or "0"
+        return " + ".join(f"{factor:.12g}*{term}" for factor, term in self._terms) or "0"
 
 
 def number_text(number: float) -> str:

@@ -6,16 +6,16 @@ import difflib
 import functools
 import operator
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tailwise.errors import UtilityError
 from tailwise.utilities import instance_wise, macro
 from tailwise.utilities.base import Utility
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
-__all__ = ["UTILITY_NAMES", "as_utility"]
+__all__ = ["UTILITY_NAMES", "as_utility", "nearest_name"]
 
 _FACTORIES: dict[str, Callable[..., Utility]] = {
     cls.name: cls
@@ -44,9 +44,11 @@ UTILITY_NAMES = tuple(_FACTORIES)
 
 _TERM = re.compile(
     r"(?:(?P<factor>[0-9.]+(?:e[+-]?[0-9]+)?)\s*\*\s*)?"
-    r"(?P<name>[a-z][a-z0-9-]*)"
+    r"(?P<name>[a-z][a-z0-9_@.-]*)"  # more than names hold, so that a near one can be told
     r"(?:\((?P<arguments>[^()]*)\))?"
 )
+_MINUS = re.compile(r"(?:^|[\s*+])-|-\s")  # other than the hyphen of a name
+_NUMBERED_F = re.compile(r"macro-f([0-9.]+)")
 
 
 def as_utility(utility: Any, priors: Any = None) -> Utility:
@@ -70,8 +72,7 @@ def as_utility(utility: Any, priors: Any = None) -> Utility:
         texts = re.split(r"\s*(?<!\de)\+\s*(?=[a-z0-9.])", utility.strip().lower())
         utility = functools.reduce(operator.add, (_parse_term(text, priors) for text in texts))
     if not isinstance(utility, Utility):
-        msg = f"utility must be a Utility or a name. Got {type(utility).__name__}. Names: {', '.join(UTILITY_NAMES)}."
-        raise UtilityError(msg)
+        _refuse_type(utility)
     if not utility.terms:
         msg = "utility must have at least one part with a factor above 0. Got none."
         raise UtilityError(msg)
@@ -81,11 +82,12 @@ def as_utility(utility: Any, priors: Any = None) -> Utility:
 def _parse_term(text: str, priors: Any) -> Utility:
     match = _TERM.fullmatch(text.strip())
     if match is None:
-        msg = f"utility must read like macro-f1 or 0.7*precision + 0.3*macro-f1. Got {text!r}."
+        hint = " Parts are added, not subtracted, with factors of at least 0." if _MINUS.search(text) else ""
+        msg = f"utility must read like macro-f1 or 0.7*precision + 0.3*macro-f1. Got {text!r}.{hint}"
         raise UtilityError(msg)
     name, arguments = match["name"], _parse_arguments(match["arguments"], text)
     if name not in _FACTORIES:
-        raise UtilityError(_unknown(name))
+        _refuse_name(name)
     needed = [priors] if name in _NEED_PRIORS else []
     try:
         utility = _FACTORIES[name](*needed, *arguments)
@@ -107,7 +109,29 @@ def _parse_number(number: str, text: str) -> float:
         raise UtilityError(msg) from error
 
 
-def _unknown(name: str) -> str:
-    close = difflib.get_close_matches(name, UTILITY_NAMES, n=1, cutoff=0.4)
-    hint = f"Did you mean {close[0]}? " if close else ""
-    return f"utility must be a known name. Got {name!r}. {hint}Names: {', '.join(UTILITY_NAMES)}."
+def nearest_name(name: str, known: Collection[str]) -> str | None:
+    """The known name that a wrong one may stand for, macro-fbeta(2) for macro-f2; None where none is near."""
+    plain = name.lower().replace("_", "-").partition("@")[0]
+    numbered = _NUMBERED_F.fullmatch(plain)
+    if numbered is not None and plain not in known:
+        return f"macro-fbeta({numbered[1]})"
+    close = difflib.get_close_matches(plain, known, n=1, cutoff=0.4)
+    return close[0] if close else None
+
+
+def _refuse_name(name: str) -> NoReturn:
+    close = nearest_name(name, UTILITY_NAMES)
+    hint = f"Did you mean {close}? " if close else ""
+    budget = "The budget is a parameter of its own, k (-k). " if "@" in name else ""
+    msg = f"utility must be a known name. Got {name!r}. {hint}{budget}Names: {', '.join(UTILITY_NAMES)}."
+    raise UtilityError(msg)
+
+
+def _refuse_type(utility: Any) -> NoReturn:
+    if isinstance(utility, type) and issubclass(utility, Utility):
+        name = utility.__name__
+        msg = f"utility must be a Utility or a name. Got the class {name}. Write {name}()."
+    else:
+        came = type(utility).__name__
+        msg = f"utility must be a Utility or a name. Got {came}. Names: {', '.join(UTILITY_NAMES)}."
+    raise UtilityError(msg)
