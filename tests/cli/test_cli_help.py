@@ -21,6 +21,11 @@ def test_help_names_every_utility(run, tmp_path):
     assert set(tailwise.utilities.UTILITY_NAMES) <= set(words)
 
 
+def test_help_of_a_run_names_the_method_on_the_tree(run, tmp_path):
+    assert "greedy, or tree" in " ".join(run(tmp_path, "run", "--help").out.split())
+    assert "or tree" not in run(tmp_path, "select", "--help").out
+
+
 def test_version(run, tmp_path):
     done = run(tmp_path, "--version")
     assert (done.code, done.out, done.err) == (0, f"tailwise {tailwise.__version__}\n", "")

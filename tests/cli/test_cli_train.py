@@ -87,6 +87,15 @@ def test_predict_gives_the_probabilities_of_python(place, capsys):
     assert load("p.npz").nnz < 60 * 30
 
 
+def test_predict_reads_the_features_of_a_file_that_holds_labels_too(place):
+    main(["train", "data", "-o", "model.tree", *QUICK, "--quiet"])
+    X = load("data/X.tst.npz")
+    save("test.txt", load_labels("data/Y.tst.npz"), features=X)
+    assert main(["predict", "model.tree", "test.txt", "-o", "p.jsonl", "--quiet"]) == 0
+    expected = fit(place).predict_proba(X).toarray()
+    np.testing.assert_allclose(load("p.jsonl", n_labels=30).toarray(), expected, rtol=1e-5)
+
+
 def test_a_calibrator_by_cross_validation(place, capsys):
     words = "--calibrator calibrator.npz --calibration platt --by frequency --folds 3 --top 20"
     assert main(["train", "data", "-o", "model.tree", *QUICK, *words.split()]) == 0
@@ -159,6 +168,13 @@ ERRORS = {
     "calibration": (f"{TRAIN} --calibrator c.npz --calibration best", r"method must be one of isotonic.*Got 'best'\."),
     "by": (f"{TRAIN} --calibrator c.npz --by label", r"by must be one of all, frequency\. Got 'label'\."),
     "folds": (f"{TRAIN} --calibrator c.npz --folds 1", r"folds must be an integer between 2 and 240.*Got 1\."),
+    "calibration alone": (
+        f"{TRAIN} --calibration platt",
+        r"--calibration belongs .*without --calibrator\. Add",
+    ),
+    "folds alone": (f"{TRAIN} --folds 5", r"--folds belongs to a calibrator\. Got it without --calibrator\."),
+    "by alone": (f"{TRAIN} --by all", r"--by belongs to a calibrator\. Got it without --calibrator\."),
+    "top alone": (f"{TRAIN} --top 100", r"--top belongs to a calibrator\. Got it without --calibrator\."),
     "no model": (PREDICT.replace("model.tree", "none.tree"), r"none\.tree"),
     "cut model": (PREDICT.replace("model.tree", "cut.tree"), r"cut\.tree must be a whole label tree"),
     "no tree": (PREDICT.replace("model.tree", "text.tree"), r"text\.tree must be a whole label tree"),

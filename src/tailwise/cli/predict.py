@@ -16,6 +16,8 @@ examples:
       faster, and nearly the same
   tailwise predict model.tree features.npz -o probabilities.npz --calibrator calibrator.npz
       honest probabilities; the calibrator comes from tailwise train --calibrator
+  tailwise predict model.tree test.txt -o probabilities.jsonl
+      other formats, told by their suffixes; labels beside the features are not looked at
 """
 
 
@@ -29,8 +31,10 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("model", metavar="MODEL", help="what tailwise train wrote")
-    parser.add_argument("features", metavar="X", help="sparse matrix of features (.npz)")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="where to write the probabilities (.npz)")
+    parser.add_argument("features", metavar="X", help="features of the instances, in any format")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="OUT", help="where to write the probabilities, in any format"
+    )
     parser.add_argument("--top", type=int, default=100, help="labels per instance (default: %(default)s)")
     parser.add_argument("--beam", type=int, metavar="N", help="follow only N nodes a level: faster, no longer exact")
     parser.add_argument("--calibrator", metavar="FILE", help="correct the probabilities by this calibrator (.npz)")
@@ -41,14 +45,14 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tailwise.datasets import check_writable_target, load, save
+    from tailwise.datasets import check_writable_target, load_features, save
     from tailwise.estimators.calibrator import Calibrator
     from tailwise.estimators.label_tree import LabelTree
 
     check_writable_target(options.output, overwrite=options.overwrite)
     model = LabelTree.load(options.model).set_params(n_jobs=options.workers)
     calibrator = None if options.calibrator is None else Calibrator.load(options.calibrator)
-    X = load(options.features)
+    X = load_features(options.features)
     start = time.perf_counter()
     probabilities = model.predict_proba(X, top=options.top, beam=options.beam)
     seconds = time.perf_counter() - start

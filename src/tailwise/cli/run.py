@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from tailwise.cli.search_options import add_search_options, parse_budget
-from tailwise.cli.tree_options import add_calibration_options, add_tree_options
+from tailwise.cli.tree_options import add_calibration_options, add_tree_options, settle_calibration
 
 __all__ = ["add_parser"]
 
@@ -24,9 +24,10 @@ which nothing is evaluated; and labels.txt, with the name of a label in each lin
 train.txt and test.txt as the Extreme Classification Repository has them; tailwise data info DIR shows what is found.
 Its filter file, where there is one, is not applied.
 
-OUT becomes a folder with model.tree, probabilities.npz, selection.npz, selection.tsv (with names), calibrator.npz where
-asked for, and run.json: configuration, seed, versions, SHA-256 of the inputs, seconds, metrics, certificate. For
-tailwise report OUT it also keeps truth.npz and labels.txt, where there, and priors.npz, the counts of training labels.
+OUT becomes a folder with model.tree, probabilities.npz (not by --method tree), selection.npz, selection.tsv where there
+are names, calibrator.npz where asked for, and run.json: configuration, seed, versions, SHA-256 of the inputs, seconds,
+metrics, certificate. For tailwise report OUT it also keeps truth.npz and labels.txt, where there, and priors.npz, the
+counts of training labels.
 """
 
 
@@ -47,7 +48,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--beam", type=int, metavar="N", help="follow only N nodes a level: faster, no longer exact")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it is the folder of an earlier run")
     parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
-    add_search_options(parser)
+    add_search_options(parser, on_tree=True)
     add_tree_options(parser)
     calibration = parser.add_argument_group("calibration")
     calibration.add_argument(
@@ -62,6 +63,7 @@ def run(options: argparse.Namespace) -> int:
     from tailwise.cli.pipeline import Pipeline
     from tailwise.datasets.writing import folder_written_beside
 
+    settle_calibration(options, "calibration")
     check_new_folder(options.output, overwrite=options.overwrite)
     pipeline = Pipeline(options)
     pipeline.train()

@@ -21,18 +21,18 @@ SEARCH_OPTIONS = (
 )
 
 
-def add_search_options(parser: argparse.ArgumentParser) -> None:
-    """Add the group of options."""
+def add_search_options(parser: argparse.ArgumentParser, *, on_tree: bool = False) -> None:
+    """Add the group of options; where there is a label tree, a method more."""
+    methods = "auto, instance, ascent, global, greedy" + (", or tree: on the label tree itself" if on_tree else "")
     search = parser.add_argument_group("search")
     search.add_argument(
         "--condition-positives",
         choices=["candidates", "priors"],
         default="candidates",
-        help="expected positives per label: summed over the candidates, or the training priors times n",
+        help="expected positives per label: those of the candidates, or the training priors times n, of which exact "
+        "expectation adds what exceeds the candidates (default: %(default)s)",
     )
-    search.add_argument(
-        "--method", default="auto", help="auto, instance, ascent, global or greedy (default: %(default)s)"
-    )
+    search.add_argument("--method", default="auto", help=f"{methods} (default: %(default)s)")
     search.add_argument("--expectation", default="auto", help="auto, semi or exact (default: %(default)s)")
     search.add_argument("--init", default="top", help="start of the ascent: top, random, greedy (default: %(default)s)")
     search.add_argument(

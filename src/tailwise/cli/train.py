@@ -14,12 +14,15 @@ from tailwise.cli.tree_options import (
     build_calibrator,
     build_tree,
     fit_calibrator,
+    settle_calibration,
 )
 
 if TYPE_CHECKING:
     from tailwise.estimators.label_tree import LabelTree
 
 __all__ = ["add_parser"]
+
+METHODS = "isotonic, platt, temperature or context"
 
 EXAMPLES = """\
 examples:
@@ -57,8 +60,8 @@ def add_parser(commands: Any) -> None:
     calibration.add_argument(
         "--calibrator", metavar="FILE", help="fit a calibrator by cross-validation; where to (.npz)"
     )
-    calibration.add_argument("--calibration", default="isotonic", metavar="METHOD", help="default: %(default)s")
-    calibration.add_argument("--top", type=int, default=100, help="labels per instance (default: %(default)s)")
+    calibration.add_argument("--calibration", metavar="METHOD", help=f"{METHODS} (default: isotonic)")
+    calibration.add_argument("--top", type=int, help="labels per instance (default: 100)")
     add_calibration_options(calibration)
     parser.set_defaults(run=run)
 
@@ -67,6 +70,7 @@ def run(options: argparse.Namespace) -> int:
     from tailwise.cli.outputs import check_new_file
 
     _check_names(options.data)
+    settle_calibration(options, "calibrator", calibration="isotonic", top=100)
     for path in filter(None, (options.output, options.calibrator)):
         check_new_file(path, overwrite=options.overwrite)
     model = build_tree(options, progress=sys.stderr.isatty() and not options.quiet)

@@ -11,7 +11,14 @@ if TYPE_CHECKING:
     from tailwise.estimators.calibrator import Calibrator
     from tailwise.estimators.label_tree import LabelTree
 
-__all__ = ["add_calibration_options", "add_tree_options", "build_calibrator", "build_tree", "fit_calibrator"]
+__all__ = [
+    "add_calibration_options",
+    "add_tree_options",
+    "build_calibrator",
+    "build_tree",
+    "fit_calibrator",
+    "settle_calibration",
+]
 
 TREE_OPTIONS = {
     "tree": (str, "k-means, random or huffman"),
@@ -25,6 +32,7 @@ TREE_OPTIONS = {
     "tolerance": (float, "train until nothing moves by more than this share of C"),
     "max_epochs": (int, "train a node for at most so many epochs"),
 }
+CALIBRATION_DEFAULTS = {"by": "all", "folds": 5}
 PREFIX = "tree_"  # in the namespace of options, where selecting has a tolerance, too
 
 
@@ -40,11 +48,23 @@ def add_tree_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_calibration_options(group: Any) -> None:
-    """Add the options of a calibrator, but not the one that asks for it."""
-    group.add_argument(
-        "--by", default="all", help="one curve for all, or by frequency of labels (default: %(default)s)"
-    )
-    group.add_argument("--folds", type=int, default=5, help="of the cross-validation (default: %(default)s)")
+    """Add the options of a calibrator, but not the one that asks for it; see :func:`settle_calibration`."""
+    defaults = {name: f"(default: {value})" for name, value in CALIBRATION_DEFAULTS.items()}
+    group.add_argument("--by", help=f"one curve for all, or by frequency of labels {defaults['by']}")
+    group.add_argument("--folds", type=int, help=f"of the cross-validation {defaults['folds']}")
+
+
+def settle_calibration(options: argparse.Namespace, asked_by: str, **defaults: Any) -> None:
+    """Fill in the options of a calibrator that were left out; refuse one that is given where none is asked for."""
+    from tailwise.errors import InputError
+
+    is_asked = getattr(options, asked_by) is not None
+    for name, default in {**CALIBRATION_DEFAULTS, **defaults}.items():
+        if getattr(options, name) is None:
+            setattr(options, name, default)
+        elif not is_asked:
+            msg = f"--{name} belongs to a calibrator. Got it without --{asked_by}. Add --{asked_by}, or leave it out."
+            raise InputError(msg)
 
 
 def build_tree(options: argparse.Namespace, *, progress: bool) -> LabelTree:
