@@ -50,9 +50,13 @@ REFUSED = {
     "fill": ({"fill": "zero"}, "fill must be one of least-loss, none. Got 'zero'."),
     "seed": ({"seed": -1}, "seed must be an integer of at least 0. Got -1."),
     "workers": ({"workers": 0}, "workers must be an integer of at least 1, or None for all cores. Got 0."),
-    "k": ({"k": 0}, "k must be an integer between 1 and 3, the number of labels. Got 0. Use k=None for no budget."),
+    "k": (
+        {"k": 0},
+        "between 1 and 3, the number of labels. Got 0. Use k=None (-k none) for no budget.",
+    ),
     "k float": ({"k": 2.0}, f"{NO_BUDGETS} 2.0."),
     "k short": ({"k": [1, 2]}, "k as an array must hold one budget per instance, 4. Got 2."),
+    "priors": ({"priors": tw.LabelPriors([1, 2], 9)}, "priors must be of the 3 labels of probabilities. Got 2 labels."),
     "p": ({"condition_positives": [1.0]}, "condition_positives must be 3 finite numbers of at least 0, one per label."),
 }
 

@@ -94,7 +94,7 @@ def write_matrix(name, matrix):
 
 
 DAMAGE = {
-    "no record": (remove("run.json"), r"out, which has neither run\.json nor experiment\.json\. Make one with"),
+    "no record": (remove("run.json"), r"out, which has neither run\.json nor experiment\.json\. .* -o out-run\n"),
     "broken record": (
         write("run.json", b'{"configuration": '),
         r"run\.json must be a record in JSON\. Reading it failed",

@@ -263,17 +263,19 @@ def test_bad_data(place, capsys, monkeypatch, damage, message):
 
 OPTIONS = {
     "no folder": (("run", "none", *RUN[2:]), r"must name a folder with a data set\. Got none, which does not"),
-    "utility": ((*RUN, "-u", "macro-f2"), r"Got 'macro-f2'\. Did you mean macro-f1\?"),
+    "utility": ((*RUN, "-u", "macro-f2"), r"Got 'macro-f2'\. Did you mean macro-fbeta\(2\)\?"),
     "k": ((*RUN, "-k", "31"), r"k must be an integer between 1 and 30, the number of labels\. Got 31\."),
-    "method": ((*RUN, "--method", "best"), r"method must be one of .* Got 'best'\."),
+    "method": ((*RUN, "--method", "best"), r"method must be one of auto, .*, greedy, tree\. Got 'best'\."),
+    "folds alone": ((*RUN, "--folds", "3"), r"--folds belongs to a calibrator\. Got it without --calibration\. Add"),
+    "by alone": ((*RUN, "--by", "frequency"), r"--by belongs to a calibrator\. Got it without --calibration\."),
     "fill": ((*RUN, "--fill", "all"), r"fill must be one of"),
     "no bound": ((*RUN, "-u", "macro-gmean", "--certify"), r"macro-gmean"),
     "seed": ((*RUN, "--seed=-1"), r"seed must be an integer of at least 0\. Got -1\."),
-    "top": ((*RUN, "--top", "0"), r"top and beam must be integers of at least 1\. Got top=0 and beam=None\."),
-    "beam": ((*RUN, "--beam", "0"), r"top and beam must be .* Got top=100 and beam=0\."),
+    "top": ((*RUN, "--top", "0"), r"--top must be an integer of at least 1\. Got 0\."),
+    "beam": ((*RUN, "--beam", "0"), r"--beam must be an integer of at least 1\. Got 0\."),
     "calibration": ((*RUN, "--calibration", "best"), r"method must be one of isotonic, .* Got 'best'\."),
     "tree": ((*RUN, "--tree", "oak"), r"tree must be one of k-means, random, huffman\. Got 'oak'\."),
-    "tree certified": ((*RUN, "--method", "tree", "--certify"), r"method=tree needs a budget, and goes without"),
+    "tree certified": ((*RUN, "--method", "tree", "--certify"), r"--method tree needs a budget, and goes without"),
     "no place": ((*RUN, "-o", "none/out"), r"folder that exists\. Got none/out"),
 }
 

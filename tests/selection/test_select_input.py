@@ -9,23 +9,24 @@ from reference import selection as reference
 
 import tailwise as tw
 from tailwise.errors import InputError, UtilityError
-from tailwise.utilities import WeightedInstance
+from tailwise.utilities import LogPrecision, WeightedInstance
 
 MATRIX = reference.random_matrix(7, 4, 3)
 PRIORS = tw.LabelPriors([1, 2, 3], 9)
 EVERY_INIT = "init must be one of top, random, greedy, or a selection. Got"
 NO_BUDGETS = "k must be an integer, an array of integers with one budget per instance, or None. Got"
 NO_POSITIVES = "condition_positives must be 3 finite numbers of at least 0, one per label. Got"
+OTHER_PRIORS = "priors must be of the 3 labels of probabilities. Got 2 labels."
 
 REFUSED = {
     "method": ({"method": "best"}, "method must be one of auto, instance, ascent, global, greedy. Got 'best'."),
     "method instance": (
         {"method": "instance"},
-        "method='instance' needs a utility that is linear in the predictions. Got macro-f1. Use method='ascent'.",
+        "needs a utility that is linear in the predictions. Got macro-f1. Use method='ascent' (--method ascent).",
     ),
     "method without budget": (
         {"k": None, "method": "ascent"},
-        "method must be 'auto' where there is no budget (k=None). Got 'ascent'.",
+        "method must be 'auto' where there is no budget (k=None, -k none). Got 'ascent'.",
     ),
     "expectation": ({"expectation": "full"}, "expectation must be one of auto, semi, exact. Got 'full'."),
     "fill": ({"fill": "zero"}, "fill must be one of least-loss, none. Got 'zero'."),
@@ -64,7 +65,7 @@ REFUSED = {
     "workers float": ({"workers": 2.0}, "workers must be an integer of at least 1, or None for all cores. Got 2.0."),
     "k zero": (
         {"k": 0},
-        "k must be an integer between 1 and 3, the number of labels. Got 0. Use k=None for no budget.",
+        "k must be an integer between 1 and 3, the number of labels. Got 0. Use k=None (-k none) for no budget.",
     ),
     "k negative": ({"k": -1}, "k must be an integer between 1 and 3, the number of labels. Got -1."),
     "k large": ({"k": 4}, "k must be an integer between 1 and 3, the number of labels. Got 4."),
@@ -87,11 +88,19 @@ REFUSED = {
     "p word": ({"condition_positives": "prior"}, "condition_positives must be one of priors. Got 'prior'."),
     "p without priors": (
         {"condition_positives": "priors"},
-        'condition_positives="priors" needs priors. Got none. Give priors=LabelPriors.from_labels(Y_train).',
+        'condition_positives="priors" needs priors. Got none. Give priors=training_labels (--priors FILE).',
     ),
     "p of other priors": (
         {"condition_positives": "priors", "priors": tw.LabelPriors([1, 2], 9)},
-        f"{NO_POSITIVES} shape (2,)",
+        OTHER_PRIORS,
+    ),
+    "priors of other labels": (
+        {"priors": tw.LabelPriors([1, 2], 9)},
+        OTHER_PRIORS,
+    ),
+    "training labels of other labels": (
+        {"priors": np.ones((9, 2), int)},
+        OTHER_PRIORS,
     ),
 }
 
@@ -116,12 +125,12 @@ def test_bad_starts_are_refused_by_every_method(name, case):
 
 
 BAD_UTILITIES = {
-    "name": ("macro-f2", {}, "utility must be a known name. Got 'macro-f2'. Did you mean macro-f1?"),
+    "name": ("macro-f2", {}, "utility must be a known name. Got 'macro-f2'. Did you mean macro-fbeta(2)?"),
     "type": (None, {}, "utility must be a Utility or a name. Got NoneType."),
     "priors": ("ps-precision", {}, "PropensityScoredPrecision needs the label priors of the training set. Got none."),
     "wrong priors": (
-        "log",
-        {"priors": tw.LabelPriors([1, 2], 9)},
+        LogPrecision(tw.LabelPriors([1, 2], 9)),
+        {},
         "Weights and priors must be one number per label, 3 in all. Got shape (2,).",
     ),
     "wrong weights": (
@@ -139,7 +148,10 @@ def test_bad_utilities_are_refused(utility, options, message):
 
 
 BAD_PROBABILITIES = {
-    "logits": ([[0.5, 1.5]], "probabilities must lie in [0, 1]. Got 1.5 for instance 0, label 1. Are these logits?"),
+    "above one": (
+        [[0.5, 1.5]],
+        "probabilities must lie in [0, 1]. Got 1.5 for instance 0, label 1. Are these percentages?",
+    ),
     "negative": ([[0.5, 0.1], [-0.5, 0.1]], "probabilities must lie in [0, 1]. Got -0.5 for instance 1, label 0."),
     "nan": ([[0.5, np.nan]], "probabilities must lie in [0, 1]. Got nan for instance 0, label 1. Remove or replace"),
     "flat": ([0.5, 0.1], "probabilities must be a matrix with at least one instance and one label. Got shape 2."),

@@ -176,7 +176,7 @@ def test_weights_must_be_finite(name):
 
 @pytest.mark.parametrize("utility", [PropensityScoredPrecision, PowerLawPrecision, LogPrecision])
 def test_missing_priors_are_refused(utility):
-    message = rf"{utility.__name__} needs the label priors of the training set\. Got none\. Give priors=LabelPriors"
+    message = rf"{utility.__name__} needs the label priors of the training set\. Got none\. Give priors=training_labels"
     with pytest.raises(UtilityError, match=message):
         utility()
 

@@ -144,7 +144,7 @@ def test_bad_text_is_refused(text):
 
 @pytest.mark.parametrize("name", ["ps-precision", "power-law", "log", "precision + log"])
 def test_missing_priors_are_refused(name):
-    with pytest.raises(UtilityError, match=r"needs the label priors.*Got none\..* --priors FILE on the command line\."):
+    with pytest.raises(UtilityError, match=r"needs the label priors.* Give priors=training_labels \(--priors FILE\)\."):
         as_utility(name)
 
 

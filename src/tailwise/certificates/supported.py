@@ -68,7 +68,7 @@ def check_formulas(expectation: SemiEmpirical, *, fills: bool) -> Worth:
         if j >= 0:
             msg = (
                 f"certify with fill='least-loss' needs a formula that does not rise with q at fixed t. It does at "
-                f"t={t:g}, q={q:g}, p={worth.p[j]:g} (label {j}). Use fill='none'."
+                f"t={t:g}, q={q:g}, p={worth.p[j]:g} (label {j}). Use fill='none' (--fill none)."
             )
             raise UtilityError(msg)
         factors[f, SHAPE] = AFFINE

@@ -18,7 +18,9 @@ from tailwise.datasets import LabelNames, save, save_label_names, save_priors, s
 from tailwise.errors import InputError
 from tailwise.experiments.recording import Stopwatch, as_json, describe_files, describe_selection, describe_versions
 from tailwise.metrics import Evaluation, evaluate
+from tailwise.parameters import check_choice
 from tailwise.selection import Selection, select
+from tailwise.selection.selecting import METHODS
 from tailwise.utilities import LabelPriors
 
 __all__ = ["Pipeline"]
@@ -121,12 +123,14 @@ class Pipeline:
     def _rehearse(self) -> None:
         """Choose for a single instance with a single candidate: bad options are refused in a moment, not in hours."""
         options = self.options
-        if options.top < 1 or (options.beam is not None and options.beam < 1):
-            msg = f"top and beam must be integers of at least 1. Got top={options.top} and beam={options.beam}."
-            raise InputError(msg)
+        for name, value in (("top", options.top), ("beam", options.beam)):
+            if value is not None and value < 1:
+                msg = f"--{name} must be an integer of at least 1. Got {value}."
+                raise InputError(msg)
+        check_choice("method", options.method, (*METHODS, ON_TREE))
         if options.method == ON_TREE:
             if options.calibration is not None or options.certify or options.k is None:
-                msg = "method=tree needs a budget, and goes without --calibration and --certify. Use method=auto."
+                msg = "--method tree needs a budget, and goes without --calibration and --certify. Use --method auto."
                 raise InputError(msg)
             return
         one = sp.csr_array((np.array([0.5]), np.array([0]), np.array([0, 1])), shape=(1, self.Y.shape[1]))

@@ -56,8 +56,8 @@ def load_fitted(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
         raise FileError(msg) from error
     except Exception as error:  # foreign and damaged bytes break zipfile, numpy and json in more ways than can be named
         msg = (
-            f"{path} must be a whole file that Calibrator.save wrote. Reading it failed with "
-            f"{type(error).__name__}: {error}. Copy it again, or fit and save again."
+            f"{path} must be a whole file that Calibrator.save (tailwise train --calibrator) wrote. "
+            "Got another file, or a damaged one. Copy it again, or fit and save again."
         )
         raise FileError(msg) from error
 

@@ -123,7 +123,10 @@ def _search_by_lines(model: LabelTree, matrix: Matrix, k: int, expectation: Semi
     """The labels of largest slope * eta + offset; the totals of the expectation are set to theirs."""
     slopes, offsets = expectation.objective.linear.T
     if (slopes < 0).any():
-        msg = "method='tree' needs a gain that grows with the probability. Got one that falls. Use method='instance'."
+        msg = (
+            "method='tree' needs a gain that grows with the probability. Got one that falls. "
+            "Use method='instance' (--method instance)."
+        )
         raise InputError(msg)
     found = search_trees(model.trees_, matrix, k, threads, slopes=slopes, offsets=offsets)
     totals, labels = expectation.objective.totals, found.labels.ravel()
@@ -137,7 +140,7 @@ def _search_greedily(model: LabelTree, matrix: Matrix, k: int, expectation: Semi
     if len(model.trees_) > 1:
         msg = (
             f"method='tree' with {len(model.trees_)} trees needs a utility that is linear in the predictions. "
-            "Use method='greedy' for greedy selection from a shortlist."
+            "Use method='greedy' (--method greedy) for greedy selection from a shortlist."
         )
         raise InputError(msg)
     fitted, objective, n = model.trees_[0], expectation.objective, order.size

@@ -67,14 +67,11 @@ def _refuse_unknown(name: Any) -> NoReturn:
 
 def _check_available(name: str, *, has_priors: bool, is_ranked: bool) -> None:
     if name in _NEEDS_PRIORS and not has_priors:
-        msg = (
-            f"{name} needs label priors. Got priors=None. "
-            "Give priors=LabelPriors.from_labels(training_labels), or the training labels themselves."
-        )
+        msg = f"{name} needs label priors. Got priors=None. Give priors=training_labels (--priors FILE)."
         raise InputError(msg)
     if name in _NEEDS_RANKING and not is_ranked:
         msg = (
             f"{name} needs a ranked selection. Got a 0/1 matrix, whose labels have no order. "
-            "Give a Selection or an (n, k) array of labels, best first."
+            "Give a Selection (a file of tailwise select) or an (n, k) array of labels, best first."
         )
         raise InputError(msg)

@@ -34,7 +34,7 @@ def find_record(path: str | os.PathLike[str]) -> Path:
             return folder / name
     msg = (
         f"RUN_DIR must be a folder of tailwise run or tailwise experiment. Got {path}, which has neither {RUN_RECORD} "
-        f"nor {EXPERIMENT_RECORD}. Make one with: tailwise run DIR -u macro-f1 -k 5 -o {path}"
+        f"nor {EXPERIMENT_RECORD}. Make one with: tailwise run DIR -u macro-f1 -k 5 -o {folder.resolve().name}-run"
     )
     raise FileError(msg)
 

@@ -24,6 +24,9 @@ def describe_batch(
 ) -> Batch:
     """The batch behind candidates and budgets; p as given, from the priors, or the sum of the probabilities."""
     n, m = candidates.shape
+    if priors is not None and priors.n_labels != m:
+        msg = f"priors must be of the {m} labels of probabilities. Got {priors.n_labels} labels."
+        raise InputError(msg)
     n_slots = n if budgets is None else max(1, int(budgets.sum()))
     return Batch(n, m, n_slots, _check_condition_positives(candidates, priors, condition_positives))
 
@@ -34,7 +37,7 @@ def _check_condition_positives(candidates: Candidates, priors: LabelPriors | Non
     if isinstance(given, str):
         check_choice("condition_positives", given, ("priors",))
         if priors is None:
-            msg = 'condition_positives="priors" needs priors. Got none. Give priors=LabelPriors.from_labels(Y_train).'
+            msg = 'condition_positives="priors" needs priors. Got none. Give priors=training_labels (--priors FILE).'
             raise InputError(msg)
         given = priors.probabilities * candidates.n_instances
     p = np.asarray(given, dtype=np.float64)

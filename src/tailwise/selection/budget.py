@@ -34,7 +34,7 @@ def check_budgets(k: Any, n_instances: int, n_labels: int) -> NDArray | None:
         came = budgets.min() if budgets.min() < smallest else budgets.max()
         msg = (
             f"k must be an integer between {smallest} and {n_labels}, the number of labels. Got {came}. "
-            "Use k=None for no budget."
+            "Use k=None (-k none) for no budget."
         )
         raise InputError(msg)
     return np.broadcast_to(budgets, n_instances).astype(np.int64)

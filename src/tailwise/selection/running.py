@@ -159,14 +159,15 @@ def _check_method(method: str, expected: SemiEmpirical, budgets: NDArray | None,
     check_choice("method", method, METHODS)
     if budgets is None:
         if method != "auto":
-            msg = f"method must be 'auto' where there is no budget (k=None). Got {method!r}."
+            msg = f"method must be 'auto' where there is no budget (k=None, -k none). Got {method!r}."
             raise InputError(msg)
         return "without-budget"
     if method == "auto":
         return "instance" if expected.is_linear else "global" if _has_time(expected) else "ascent"
     if method == "instance" and not expected.is_linear:
         msg = (
-            f"method='instance' needs a utility that is linear in the predictions. Got {utility}. Use method='ascent'."
+            f"method='instance' needs a utility that is linear in the predictions. Got {utility}. "
+            "Use method='ascent' (--method ascent)."
         )
         raise InputError(msg)
     return method

@@ -79,7 +79,7 @@ class _PriorWeightedPrecision(_WeightedPrecision):
         if priors is None:
             msg = (
                 f"{type(self).__name__} needs the label priors of the training set. Got none. "
-                "Give priors=LabelPriors.from_labels(Y_train), or --priors FILE on the command line."
+                "Give priors=training_labels (--priors FILE)."
             )
             raise UtilityError(msg)
         self.priors = LabelPriors.from_labels(priors)
