@@ -114,6 +114,10 @@ OPTIONS = {
     "other priors": ("evaluate truth.npz truth.npz --priors fewer.npz", r"priors must be of the 60 labels .*Got 50"),
     "metric": ("evaluate truth.npz truth.npz -m macro-f", r"Got 'macro-f'\. Did you mean 'macro-f1'\?"),
     "metric of priors": ("evaluate truth.npz truth.npz -m ps-precision", r"needs label priors\..*\(--priors FILE\)"),
+    "propensity without priors": (
+        "evaluate truth.npz truth.npz --propensity 1 1",
+        r"Got no --priors\. Use --priors FILE",
+    ),
     "metric of a ranking": (
         "evaluate truth.npz truth.npz -m ndcg",
         r"needs a ranked .*file of tailwise select",
@@ -146,6 +150,8 @@ USAGE = {
     "k fraction": (SELECT.replace("3", "1.5"), r"k must be an integer, or none for no budget\. Got '1\.5'\."),
     "batch text": (SELECT + " --batch some", r"batch must be an integer, or auto\. Got 'some'\."),
     "format": ("evaluate truth.npz chosen.npz --format xml", "invalid choice: 'xml'"),
+    "propensity": ("evaluate truth.npz chosen.npz --propensity 0.5 0", r"two numbers above 0, A and B\. Got '0'\."),
+    "propensity text": ("evaluate truth.npz chosen.npz --propensity a b", r"two numbers above 0, A and B\. Got 'a'\."),
     "unknown option": (SELECT + " --quick", "unrecognized arguments: --quick"),
 }
 

@@ -76,6 +76,13 @@ def test_text_with_priors_shows_head_and_tail(run, folder, data, chosen):
         assert float(line.split()[-2]) == pytest.approx(100 * each.macro_f1, abs=0.005)
 
 
+def test_the_propensity_model_may_be_another(run, folder, data, chosen):
+    options = "--priors", "training.npz", "--propensity", "0.6", "2.6", "--format", "json"
+    values = json.loads(run(folder, "evaluate", "truth.npz", "chosen.npz", *options).out)
+    assert values == tw.evaluate(data.truth, chosen, priors=data.training, propensity=(0.6, 2.6)).to_dict()
+    assert values["ps-precision"] != tw.evaluate(data.truth, chosen, priors=data.training)["ps-precision"]
+
+
 def test_what_was_expected_beside_what_came_true(run, folder, data, chosen):
     arguments = "evaluate", "truth.npz", "chosen.npz", "--probabilities", "probabilities.npz"
     evaluation = tw.evaluate(data.truth, chosen, probabilities=data.probabilities)

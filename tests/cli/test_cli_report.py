@@ -106,6 +106,10 @@ DAMAGE = {
         change_record("selection", "certificate", value={"value": 1}),
         r"selection, certificate must hold 'upper', a number\. Got nothing",
     ),
+    "propensity": (
+        change_record("configuration", "propensity", value=[0.5]),
+        r"configuration must hold 'propensity', two numbers above 0\. Got \[0\.5\]\.",
+    ),
     "utility": (change_record("configuration", "utility", value="best"), r"utility must be a known name\. Got 'best'"),
     "budget": (change_record("configuration", "k", value=99), r"k must be an integer between 1 and 30"),
     "no selection": (remove("selection.npz"), r"out must hold selection\.npz, of which its record speaks"),

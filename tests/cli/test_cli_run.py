@@ -1,6 +1,7 @@
 """``tailwise run``: everything in one go, and the record of it."""
 
 import csv
+import dataclasses
 import hashlib
 import json
 import re
@@ -12,9 +13,12 @@ import scipy.sparse as sp
 
 import tailwise as tw
 from tailwise.cli.main import main
-from tailwise.datasets import load, load_labels, load_priors, load_selection, save
+from tailwise.datasets import find_data_set, load, load_labels, load_priors, load_selection, save
+from tailwise.datasets.locks import write_lock
 from tailwise.estimators.calibrator import Calibrator
 from tailwise.estimators.label_tree import LabelTree
+from tailwise.report.comparison import judge
+from tailwise.report.run_folder import read_run_folder
 
 QUICK = ("--max-epochs", "3", "--arity", "4", "--leaf-size", "8")
 RUN = ("run", "data", "-u", "macro-f1", "-k", "2", "-o", "out", *QUICK)
@@ -88,6 +92,45 @@ def test_the_record_says_how_it_was_done(place):
     assert all(seconds >= 0 for seconds in record["seconds"].values())
     assert record["selection"]["certificate"] is None
     assert record["selection"]["expected"] == record["expected_metrics"]["macro-f1"]
+
+
+def as_benchmark(monkeypatch):
+    """Let the small data set pass for Amazon-670K, whose propensity model is (0.6, 2.6)."""
+    small = dataclasses.replace(find_data_set("Amazon-670K"), n_train=240, n_test=60, n_labels=30)
+    monkeypatch.setattr("tailwise.datasets.catalogue.CATALOGUE", (small,))
+
+
+@pytest.mark.parametrize("source", ["benchmark", "option"])
+def test_the_propensity_model(place, monkeypatch, source):
+    options = ("--propensity", "0.6", "2.6") if source == "option" else ()
+    if source == "benchmark":
+        as_benchmark(monkeypatch)
+    assert main([*RUN, *options, "-u", "ps-precision", "--quiet"]) == 0
+    _, Y, _, truth = read_data(place)
+    record, probabilities = read_record(place), load("out/probabilities.npz")
+    selection = tw.select(probabilities, "ps-precision(0.6, 2.6)", 2, priors=Y)
+    np.testing.assert_array_equal(load_selection("out/selection.npz").labels, selection.labels)
+    evaluation = tw.evaluate(truth, selection, priors=Y, propensity=(0.6, 2.6), probabilities=probabilities)
+    assert record["metrics"] == evaluation.to_dict()
+    assert record["expected_metrics"] == evaluation.expected
+    assert record["configuration"]["propensity"] == [0.6, 2.6]
+    assert record["configuration"]["utility"] == "ps-precision(0.6, 2.6)"
+    judged = judge(read_run_folder("out"), selection)
+    assert judged.realised == evaluation
+
+
+def test_the_option_goes_before_the_benchmark(place, monkeypatch):
+    as_benchmark(monkeypatch)
+    assert main([*RUN, "--propensity", "0.5", "0.4", "-u", "ps-precision(0.7, 3)", "--quiet"]) == 0
+    configuration = read_record(place)["configuration"]
+    assert (configuration["propensity"], configuration["utility"]) == ([0.5, 0.4], "ps-precision(0.7, 3)")
+
+
+def test_drawn_data_are_not_taken_for_the_benchmark(place, monkeypatch):
+    as_benchmark(monkeypatch)
+    write_lock(place / "data", [], name="Amazon-670K", source="synthetic")
+    assert main([*RUN, "--quiet"]) == 0
+    assert read_record(place)["configuration"]["propensity"] == [0.55, 1.5]
 
 
 def test_the_record_names_no_machine_and_no_path(place):

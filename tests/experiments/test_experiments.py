@@ -243,7 +243,7 @@ def as_benchmark(name, monkeypatch):
     """Let the small data set pass for a benchmark."""
     entry = next(each for each in CATALOGUE if each.name == name)
     small = dataclasses.replace(entry, n_train=400, n_test=120, n_labels=40)
-    monkeypatch.setattr(data_module, "CATALOGUE", (small,))
+    monkeypatch.setattr("tailwise.datasets.catalogue.CATALOGUE", (small,))
 
 
 def test_paper_and_ours_stand_side_by_side_where_the_data_set_is_the_papers(untrained, monkeypatch):

@@ -7,6 +7,8 @@ import json
 import math
 from typing import Any
 
+from tailwise.cli.propensity import add_propensity_option, choose_propensity
+
 __all__ = ["add_parser"]
 
 EXAMPLES = """\
@@ -40,6 +42,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--labels", default="all", help="average macro metrics over all labels, or those present")
     parser.add_argument("--zero-division", type=float, default=0.0, help="value of 0/0: 0, 1 or nan (default: 0)")
     parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
+    add_propensity_option(parser, "0.55 1.5; those of a benchmark: tailwise data list")
     parser.add_argument("--probabilities", metavar="FILE", help="probabilities that it was chosen by: what to expect")
     parser.add_argument("--filter", metavar="FILE", help="pairs of instance and label that are left out")
     parser.add_argument("--label-names", metavar="FILE", help="one name a line, for files that name their labels")
@@ -50,6 +53,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from tailwise.metrics import evaluate
 
+    _check_propensity(options)
     evaluation = evaluate(
         options.truth,
         options.selection,
@@ -58,6 +62,7 @@ def run(options: argparse.Namespace) -> int:
         labels=options.labels,
         zero_division=options.zero_division,
         priors=options.priors,
+        propensity=choose_propensity(options),
         probabilities=options.probabilities,
         filter=options.filter,
         label_names=options.label_names,
@@ -73,6 +78,14 @@ def run(options: argparse.Namespace) -> int:
         if options.priors is not None:
             _print_bins(evaluation)
     return 0
+
+
+def _check_propensity(options: argparse.Namespace) -> None:
+    from tailwise.errors import InputError
+
+    if options.propensity is not None and options.priors is None:
+        msg = "--propensity needs training labels. Got no --priors. Use --priors FILE, or leave it out."
+        raise InputError(msg)
 
 
 def _print_csv(evaluation: Any) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.cli.outputs import RECORD
+from tailwise.cli.propensity import choose_propensity
 from tailwise.cli.run_data import load_run_data
 from tailwise.cli.search_options import read_search_options
 from tailwise.cli.tree_options import build_calibrator, build_tree, fit_calibrator
@@ -21,7 +22,7 @@ from tailwise.metrics import Evaluation, evaluate
 from tailwise.parameters import check_choice
 from tailwise.selection import Selection, select
 from tailwise.selection.selecting import METHODS
-from tailwise.utilities import LabelPriors
+from tailwise.utilities import LabelPriors, as_utility
 
 __all__ = ["Pipeline"]
 
@@ -41,6 +42,8 @@ class Pipeline:
         self.X, self.Y, self.X_test, self.truth = data.X, data.Y, data.X_test, data.truth
         self.names, self.files = data.names, data.files
         self.priors = LabelPriors.from_labels(self.Y)
+        self.propensity = choose_propensity(options, data.benchmark)
+        self.utility = as_utility(options.utility, self.priors, self.propensity)
         self._rehearse()
         self.probabilities: sp.csr_array | None = None
         self.baseline: Evaluation | None = None
@@ -74,10 +77,11 @@ class Pipeline:
         if self.truth is None:
             return
         with self.watch.measure("evaluate"):
-            self.evaluation = evaluate(self.truth, self.selection, priors=self.priors, probabilities=self.probabilities)
+            more: dict[str, Any] = {"priors": self.priors, "propensity": self.propensity}
+            self.evaluation = evaluate(self.truth, self.selection, probabilities=self.probabilities, **more)
             if self.probabilities is not None and self.options.k is not None:
                 top = select(self.probabilities, "precision", self.options.k)
-                self.baseline = evaluate(self.truth, top, priors=self.priors)
+                self.baseline = evaluate(self.truth, top, **more)
 
     def save(self, folder: Path) -> None:
         """Write everything into the folder, the record last."""
@@ -139,13 +143,13 @@ class Pipeline:
     def _select(self, probabilities: sp.csr_array, *, progress: bool) -> Selection:
         options = self.options
         more = {"priors": self.priors, "progress": progress, **read_search_options(options)}
-        return select(probabilities, options.utility, options.k, **more)
+        return select(probabilities, self.utility, options.k, **more)
 
     def _select_on_tree(self) -> Selection:
         options = self.options
         more = {name: read_search_options(options)[name] for name in ("seed", "condition_positives")}
         with self.watch.measure("select"):
-            return self.model.select(self.X_test, options.utility, options.k, method=ON_TREE, **more)
+            return self.model.select(self.X_test, self.utility, options.k, method=ON_TREE, **more)
 
     def _describe_configuration(self) -> dict[str, Any]:
         options = self.options
@@ -154,7 +158,8 @@ class Pipeline:
         calibration = None if self.calibrator is None else {**self.calibrator.get_params(), "folds": options.folds}
         search = {name: value for name, value in read_search_options(options).items() if name != "seed"}
         what = {"utility": str(self.selection.utility), "k": options.k, "top": options.top, "beam": options.beam}
-        return {**what, "tree": tree, "calibration": calibration, "selection": search}
+        more = {"propensity": self.propensity, "tree": tree, "calibration": calibration, "selection": search}
+        return {**what, **more}
 
 
 def _write_names(path: Path, selection: Selection, names: LabelNames) -> None:

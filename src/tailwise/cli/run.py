@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from tailwise.cli.propensity import add_propensity_option
 from tailwise.cli.search_options import add_search_options, parse_budget
 from tailwise.cli.tree_options import add_calibration_options, add_tree_options, settle_calibration
 
@@ -46,6 +47,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help="the folder to write")
     parser.add_argument("--top", type=int, default=100, help="labels of the shortlist (default: %(default)s)")
     parser.add_argument("--beam", type=int, metavar="N", help="follow only N nodes a level: faster, no longer exact")
+    add_propensity_option(parser, "those of the benchmark that has the sizes of the data, else 0.55 1.5")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it is the folder of an earlier run")
     parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
     add_search_options(parser, on_tree=True)

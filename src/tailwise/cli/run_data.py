@@ -12,7 +12,7 @@ from tailwise.errors import FileError, InputError
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-    from tailwise.datasets import Contents, DataFolder, LabelNames
+    from tailwise.datasets import Contents, DataFolder, DataSet, LabelNames
 
 __all__ = ["RunData", "load_run_data", "load_training_data"]
 
@@ -31,6 +31,8 @@ class RunData:
         What the labels are called.
     files : dict of str to Path
         The files that were read, by their names.
+    is_drawn : bool
+        Whether they are synthetic data in the shape of a benchmark.
     """
 
     X: sp.csr_array
@@ -39,12 +41,22 @@ class RunData:
     truth: sp.csr_array | None
     names: LabelNames | None
     files: dict[str, Path]
+    is_drawn: bool
+
+    @property
+    def benchmark(self) -> DataSet | None:
+        """The data set of the catalogue that has these sizes."""
+        from tailwise.datasets.catalogue import find_data_set_of_size
+
+        (n_train, m), n_test = self.Y.shape, self.X_test.shape[0]
+        return None if self.is_drawn else find_data_set_of_size(n_train, n_test, m)
 
 
 def load_run_data(path: str | os.PathLike[str]) -> RunData:
     """Read a folder with training data and at least the features of test instances."""
     from tailwise.datasets import load_label_names, open_folder
     from tailwise.datasets.folders import made_as_wide
+    from tailwise.datasets.locks import read_lock
 
     folder = open_folder(path)
     train = _load_part(folder, "train")
@@ -56,7 +68,9 @@ def load_run_data(path: str | os.PathLike[str]) -> RunData:
     else:
         _check_there(folder, "test", is_there="test" in folder.features)
         X_test, truth = folder.load_features("test"), None
-    data = RunData(train.features, train.matrix, X_test, truth, names, _list_files(folder))
+    lock = read_lock(folder.path)
+    is_drawn = lock is not None and lock.get("source") == "synthetic"
+    data = RunData(train.features, train.matrix, X_test, truth, names, _list_files(folder), is_drawn)
     _check_shapes(data, folder)
     return data
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tailwise.errors import InputError
 
-__all__ = ["CATALOGUE", "DataSet", "find_data_set"]
+__all__ = ["CATALOGUE", "DataSet", "find_data_set", "find_data_set_of_size"]
 
 REPOSITORY = "http://manikvarma.org/downloads/XC/XMLRepository.html"
 # The address of a file on Google Drive by its identifier; `confirm` skips the page that warns of large files.
@@ -141,3 +141,16 @@ def find_data_set(name: str) -> DataSet:
     remedy = f"Did you mean {by_name[nearest[0]].name}?" if nearest else f"There are {names}."
     msg = f"name must be that of a data set in the catalogue. Got {name!r}. {remedy}"
     raise InputError(msg)
+
+
+def find_data_set_of_size(n_train: int, n_test: int, n_labels: int) -> DataSet | None:
+    """The data set of these sizes: such data can be compared with published figures. None where there is none.
+
+    Examples
+    --------
+    >>> from tailwise.datasets.catalogue import find_data_set_of_size
+    >>> find_data_set_of_size(15_539, 3_809, 3_993).name
+    'Eurlex-4K'
+    """
+    sizes = (n_train, n_test, n_labels)
+    return next((each for each in CATALOGUE if (each.n_train, each.n_test, each.n_labels) == sizes), None)

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 
 from tailwise.candidates import Candidates
 from tailwise.datasets import (
-    CATALOGUE,
     Contents,
     DataFolder,
     DataSet,
@@ -23,6 +22,7 @@ from tailwise.datasets import (
     open_folder,
     save,
 )
+from tailwise.datasets.catalogue import find_data_set_of_size
 from tailwise.datasets.folders import made_as_wide
 from tailwise.datasets.locks import read_lock
 from tailwise.errors import FileError, InputError
@@ -89,8 +89,7 @@ class ExperimentData:
         """The entry of the catalogue with the same sizes: such data can be compared with published figures."""
         if self.priors is None or self._drawn is not None:
             return None
-        sizes = (self.priors.n_instances, *self.truth.shape)
-        return next((each for each in CATALOGUE if (each.n_train, each.n_test, each.n_labels) == sizes), None)
+        return find_data_set_of_size(self.priors.n_instances, *self.truth.shape)
 
     @property
     def test(self) -> Contents:

@@ -32,7 +32,6 @@ __all__ = [
     "select_top",
 ]
 
-USUAL_PROPENSITY = (0.55, 1.5)
 BIN_NAMES = {"tail": "up to 10", "torso": "11 to 100", "head": "over 100"}  # training instances; as DEFAULT_EDGES
 
 
@@ -133,11 +132,13 @@ def judge(run: RunFolder, chosen: Chosen) -> Judgement:
     """Score a selection on the true labels, and by the probabilities."""
     labels = chosen.labels[chosen.labels != EMPTY]
     predicted = np.bincount(labels, minlength=run.n_labels)
-    realised = None if run.truth is None else evaluate(run.truth, chosen, priors=run.priors)
+    realised = None
+    if run.truth is not None:
+        realised = evaluate(run.truth, chosen, priors=run.priors, propensity=run.propensity)
     expected = {}
     if run.probabilities is not None:
         names = METRIC_NAMES if realised is None else tuple(realised)
-        expected = expect_metrics(names, run.probabilities, chosen, None, propensity=USUAL_PROPENSITY, **run.basis)
+        expected = expect_metrics(names, run.probabilities, chosen, None, propensity=run.propensity, **run.basis)
     judgement = Judgement(chosen, predicted, realised, expected)
     return replace(judgement, worth=measure(run, judgement, as_utility(run.utility, run.priors)))
 

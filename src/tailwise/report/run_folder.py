@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tailwise.datasets import load, load_label_names, load_labels, load_priors, load_selection
 from tailwise.errors import FileError
 from tailwise.report.records import Record
+from tailwise.utilities.priors import USUAL_PROPENSITY
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -43,6 +44,8 @@ class RunFolder:
         The labels of each instance.
     priors : LabelPriors
         Training frequencies.
+    propensity : (float, float)
+        a and b of the propensity model.
     probabilities, truth : csr_array or None
         What was chosen from, and what was true; None where the run had none.
     names : LabelNames or None
@@ -56,6 +59,7 @@ class RunFolder:
     search: dict[str, Any]
     selection: Chosen
     priors: LabelPriors
+    propensity: tuple[float, float]
     probabilities: sp.csr_array | None
     truth: sp.csr_array | None
     names: LabelNames | None
@@ -99,12 +103,24 @@ def read_run_folder(path: str | os.PathLike[str]) -> RunFolder:
         search,
         load_selection(_find(folder, "selection.npz")),
         load_priors(_find(folder, "priors.npz")),
+        _read_propensity(configuration),
         load(_find(folder, "probabilities.npz")) if has_probabilities else None,
         load_labels(_find(folder, "truth.npz")) if has_truth else None,
         load_label_names(names) if names.is_file() else None,
     )
     _check_shapes(run)
     return run
+
+
+def _read_propensity(configuration: Record) -> tuple[float, float]:
+    """The parameters that the run was evaluated with; runs without a word of them had the usual ones."""
+    given = configuration.get("propensity", list, may_be_none=True)
+    if given is None:
+        return USUAL_PROPENSITY
+    if len(given) != 2 or not all(isinstance(each, (int, float)) and each > 0 for each in given):
+        msg = f"{configuration.place} must hold 'propensity', two numbers above 0. Got {given}. Make the folder again."
+        raise FileError(msg)
+    return given[0], given[1]
 
 
 def _find(folder: Path, name: str) -> Path:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tailwise.errors import UtilityError
 from tailwise.utilities import instance_wise, macro
 from tailwise.utilities.base import Utility
+from tailwise.utilities.priors import USUAL_PROPENSITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -51,7 +52,7 @@ _MINUS = re.compile(r"(?:^|[\s*+])-|-\s")  # other than the hyphen of a name
 _NUMBERED_F = re.compile(r"macro-f([0-9.]+)")
 
 
-def as_utility(utility: Any, priors: Any = None) -> Utility:
+def as_utility(utility: Any, priors: Any = None, propensity: tuple[float, float] = USUAL_PROPENSITY) -> Utility:
     """A utility from an object or from text.
 
     Parameters
@@ -61,6 +62,8 @@ def as_utility(utility: Any, priors: Any = None) -> Utility:
         ``power-law(0.5)``, ``ps-precision(0.55, 1.5)``), or a mixture like ``0.7*precision + 0.3*macro-f1``.
     priors : LabelPriors or 0/1 matrix, optional
         Training frequencies, for names that need them.
+    propensity : (float, float)
+        a and b of ``ps-precision`` where its text does not say them.
 
     Examples
     --------
@@ -70,7 +73,7 @@ def as_utility(utility: Any, priors: Any = None) -> Utility:
     """
     if isinstance(utility, str):
         texts = re.split(r"\s*(?<!\de)\+\s*(?=[a-z0-9.])", utility.strip().lower())
-        utility = functools.reduce(operator.add, (_parse_term(text, priors) for text in texts))
+        utility = functools.reduce(operator.add, (_parse_term(text, priors, propensity) for text in texts))
     if not isinstance(utility, Utility):
         _refuse_type(utility)
     if not utility.terms:
@@ -79,7 +82,7 @@ def as_utility(utility: Any, priors: Any = None) -> Utility:
     return utility
 
 
-def _parse_term(text: str, priors: Any) -> Utility:
+def _parse_term(text: str, priors: Any, propensity: tuple[float, float]) -> Utility:
     match = _TERM.fullmatch(text.strip())
     if match is None:
         hint = " Parts are added, not subtracted, with factors of at least 0." if _MINUS.search(text) else ""
@@ -89,6 +92,8 @@ def _parse_term(text: str, priors: Any) -> Utility:
     if name not in _FACTORIES:
         _refuse_name(name)
     needed = [priors] if name in _NEED_PRIORS else []
+    if name == "ps-precision" and not arguments:
+        arguments = list(propensity)
     try:
         utility = _FACTORIES[name](*needed, *arguments)
     except TypeError as error:

@@ -13,7 +13,9 @@ from tailwise.parameters import is_integer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LabelPriors"]
+__all__ = ["USUAL_PROPENSITY", "LabelPriors"]
+
+USUAL_PROPENSITY = (0.55, 1.5)  # a and b of the propensity model, where nothing else is known of the data
 
 
 class LabelPriors:
@@ -76,7 +78,7 @@ class LabelPriors:
         """The prior of each label, never zero."""
         return np.maximum(self.counts, 1) / self.n_instances
 
-    def inverse_propensities(self, a: float = 0.55, b: float = 1.5) -> NDArray:
+    def inverse_propensities(self, a: float = USUAL_PROPENSITY[0], b: float = USUAL_PROPENSITY[1]) -> NDArray:
         r"""Weights :math:`1 + (\log n' - 1)(b + 1)^a (N_j + b)^{-a}` (paper, eq. for the propensity model)."""
         return 1 + (np.log(self.n_instances) - 1) * (b + 1) ** a * (self.counts + b) ** -a
 
