@@ -30,6 +30,14 @@ def test_it_ends_well(demo):
     assert demo.out.startswith("3,809 instances, 3,993 labels, ")
 
 
+def test_the_legend_explains_what_the_tables_abbreviate(demo):
+    legend = demo.out.split("\n\n")[1]
+    words = legend.replace(",", " ").replace(":", " ").split()
+    assert {"PS-K", "Pow-K", "Log-K", "greedy", "prior", "exact"} <= set(words)
+    assert {"PS-P", "PSPn", "PSnDCG", "Jac", "BA", "G", "H", "Acc", "Cov", "Cat"} <= set(words)
+    assert "may exceed 100" in legend
+
+
 @pytest.mark.parametrize("k", [1, 3, 5])
 @pytest.mark.parametrize(
     "heading", ["Instance-wise metrics at {}, percent", "Macro averages and coverage at {}, percent"]

@@ -42,6 +42,18 @@ examples:
       other labels, drawn anew; the picture in the folder elsewhere
 """
 PICTURED_BUDGET = 3
+LEGEND = """
+Lines: what is maximised
+  Top-K              precision: the most probable labels
+  PS-K Pow-K Log-K   precision with heavier rare labels: by inverse propensities, a power or the log of training priors
+  Macro-P -R -F1     macro precision, recall, F1: averages over labels; Cov: coverage
+  greedy, prior      in one pass over the instances; with the positives that training frequencies promise
+  exact              by exact expectation, after a shift to the training frequencies; the others as in the paper
+Columns
+  PS-P               propensity-scored precision: a rare label counts for more than one, so that it may exceed 100
+  PSPn PSnDCG        propensity-scored precision and nDCG as shares of the best that is possible
+  Jac BA G H Acc     Jaccard, balanced accuracy, geometric and harmonic mean of recall and specificity, accuracy
+  Cov Cat            labels found, and labels predicted, at least once"""
 
 
 def add_parser(commands: Any) -> None:
@@ -65,6 +77,7 @@ def run(options: argparse.Namespace) -> int:
     data = make_long_tail(seed=options.seed)
     n, m = data.probabilities.shape
     print(f"{n:,} instances, {m:,} labels, {data.truth.sum() / n:.1f} true labels per instance, seed {options.seed}")
+    print(LEGEND)
     evaluations = {k: _compare(data, k) for k in BUDGETS}
     for k, rows in evaluations.items():
         _print_tables(k, rows)
