@@ -12,6 +12,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from tailwise import __version__
 from tailwise.cli import data, demo, evaluate, experiment, predict, report, run, select, train
@@ -43,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     options = _build_parser().parse_args(arguments)
     try:
-        code = options.run(options)
+        with _compilation_announced(options):
+            code = options.run(options)
         sys.stdout.flush()
         return code
     except TailwiseError as error:
@@ -62,6 +64,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _drop_output()
         print(f"tailwise: error: The output could not be written: {error.strerror}.", file=sys.stderr)
         return BAD_INPUT
+
+
+def _compilation_announced(options: argparse.Namespace) -> AbstractContextManager[None]:
+    """Somebody at a terminal is told of compilation; but Numba is not imported for commands that go without it."""
+    is_quiet = getattr(options, "quiet", False) or options.run.__module__ == data.__name__
+    if is_quiet or not sys.stderr.isatty():
+        return nullcontext()
+    from tailwise.cli.compiling import compilation_announced
+
+    return compilation_announced()
 
 
 def _drop_output() -> None:
