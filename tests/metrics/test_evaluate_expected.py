@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from tailwise.datasets import save
 from tailwise.errors import InputError
 from tailwise.metrics import METRIC_NAMES, evaluate
+from tailwise.selection import expected_utility
 
 PROBABILITIES = np.array([[0.9, 0.4, 0.1], [0.2, 0.7, 0.0]])
 TRUTH = np.array([[1, 0, 0], [0, 1, 1]])
@@ -103,3 +104,11 @@ REFUSED = {
 def test_bad_input_is_refused(options, message):
     with pytest.raises(InputError, match=message):
         evaluate(TRUTH, CHOSEN, **({"probabilities": PROBABILITIES} | options))
+
+
+@pytest.mark.parametrize("basis", [{"expectation": "semi"}, {"condition_positives": "priors"}])
+def test_expected_by_what_the_selection_was_made_by(basis):
+    found = evaluate(TRUTH, CHOSEN, ["macro-f1"], probabilities=PROBABILITIES, priors=PRIORS, **basis)
+    value = expected_utility(PROBABILITIES, CHOSEN, "macro-f1", 2, priors=PRIORS, **basis)
+    assert found.expected["macro-f1"] == value
+    assert value != pytest.approx(evaluate(TRUTH, CHOSEN, probabilities=PROBABILITIES).expected["macro-f1"])

@@ -401,7 +401,9 @@ def test_one_expectation_throughout_the_page(make_run, expectation):
     options = ("--condition-positives", "priors", "--expectation", expectation, "--certify")
     folder = make_run("-u", "macro-f1", "-k", "2", *options)
     page = read(folder)
-    value = json.loads((folder / "run.json").read_text())["selection"]["certificate"]["value"]
+    record = json.loads((folder / "run.json").read_text())
+    value = record["selection"]["certificate"]["value"]
+    assert record["expected_metrics"]["macro-f1"] == pytest.approx(value)
     rows = {row[0]: row for row in page.rows["expected"][1:]}
     assert rows["macro-F1"][1] == percent(value)
     name = {"exact": "the exact expectation", "semi": "the semi-empirical expectation"}[expectation]

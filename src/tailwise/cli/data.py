@@ -40,19 +40,29 @@ def add_parser(commands: Any) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     _add_list(actions)
     _add_get(actions)
-    info = actions.add_parser("info", help="describe a data set of the catalogue, or a folder")
+    info = _add_action(actions, "info", "describe a data set of the catalogue, or a folder")
     info.add_argument("what", metavar="NAME_OR_FOLDER", help="a data set of the catalogue, or a folder with data")
     info.set_defaults(run=run_info)
 
 
+def _add_action(actions: Any, name: str, what: str) -> argparse.ArgumentParser:
+    return actions.add_parser(
+        name,
+        help=what,
+        description=f"{what[0].upper()}{what[1:]}.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
 def _add_list(actions: Any) -> None:
-    listing = actions.add_parser("list", help="the data sets of the catalogue")
+    listing = _add_action(actions, "list", "show the data sets of the catalogue")
     listing.add_argument("--format", choices=["text", "json"], default="text", help="default: %(default)s")
     listing.set_defaults(run=run_list)
 
 
 def _add_get(actions: Any) -> None:
-    get = actions.add_parser("get", help="download a data set, or draw one of its shape")
+    get = _add_action(actions, "get", "download a data set, or draw one of its shape")
     get.add_argument("name", metavar="NAME", help="a data set of the catalogue")
     get.add_argument("--out", metavar="FOLDER", help="where to (default: a folder of that name)")
     get.add_argument("--url", help="download from here")

@@ -78,7 +78,9 @@ class Pipeline:
             return
         with self.watch.measure("evaluate"):
             more: dict[str, Any] = {"priors": self.priors, "propensity": self.propensity}
-            self.evaluation = evaluate(self.truth, self.selection, probabilities=self.probabilities, **more)
+            basis = {"condition_positives": read_search_options(self.options)["condition_positives"]}
+            basis |= {"expectation": self.selection.expectation, "probabilities": self.probabilities}
+            self.evaluation = evaluate(self.truth, self.selection, **basis, **more)
             if self.probabilities is not None and self.options.k is not None:
                 top = select(self.probabilities, "precision", self.options.k)
                 self.baseline = evaluate(self.truth, top, **more)

@@ -193,13 +193,13 @@ def _first_labels(chosen: Chosen, k: int | None) -> NDArray:
     if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or not 1 <= k <= width:
         msg = (
             f"k must be an integer between 1 and {width}, the largest number of labels chosen for an instance. "
-            f"Got {k!r}. Use k=None to evaluate all of them."
+            f"Got {k!r}. Use k=None (no -k) to evaluate all of them."
         )
         raise InputError(msg)
     if k < width and not chosen.is_ranked:
         msg = (
             f"k={k} needs a ranked selection. Got a 0/1 matrix with up to {width} labels per instance, in no order. "
-            "Give a Selection or an (n, k) array of labels, best first, or use k=None."
+            "Give a Selection or an (n, k) array of labels, best first, or use k=None (no -k)."
         )
         raise InputError(msg)
     return np.ascontiguousarray(chosen.labels[:, :k])
