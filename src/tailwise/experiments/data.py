@@ -31,11 +31,11 @@ from tailwise.estimators.prior_shift import shift_if_possible
 from tailwise.experiments.recording import describe_files
 from tailwise.metrics import Evaluation, evaluate
 from tailwise.utilities import LabelPriors
+from tailwise.utilities.priors import USUAL_PROPENSITY
 
 __all__ = ["ExperimentData", "open_data"]
 
 TOP = 100
-USUAL_PROPENSITY = (0.55, 1.5)
 
 
 class ExperimentData:

@@ -25,6 +25,7 @@ from tailwise.metrics.reading import (
     read_selection,
     read_truth,
 )
+from tailwise.utilities.priors import USUAL_PROPENSITY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,7 +44,7 @@ def evaluate(
     labels: str = "all",
     zero_division: float = 0.0,
     priors: Any = None,
-    propensity: tuple[float, float] = (0.55, 1.5),
+    propensity: tuple[float, float] = USUAL_PROPENSITY,
     bins: Any = None,
     probabilities: Any = None,
     expectation: str = "exact",
