@@ -86,11 +86,11 @@ class Contents:
         Where a file has no names, its instances are called 0, 1, 2, ...; where that fits no name of the other file,
         they are taken as they come.
         """
+        if self.instance_names == names:
+            return self
         n = self.matrix.shape[0]
         numbered = tuple(map(str, range(n)))
         mine, wanted = self.instance_names or numbered, names or numbered
-        if mine == wanted:
-            return self
         places = {name: row for row, name in enumerate(mine)}
         if sorted(mine) == sorted(wanted) and len(places) == n:
             return self._rows_at(np.array([places[name] for name in wanted]))

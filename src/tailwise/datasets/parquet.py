@@ -162,7 +162,7 @@ def _find_last_instance(rows: NDArray, path: Any) -> int:
 
 
 def _check_instance_names(names: tuple[str, ...] | None) -> None:
-    if names is not None and len(set(names)) < len(names):
-        twice = next(name for row, name in enumerate(names) if name in names[:row])
+    if names is not None and len(rows := {name: row for row, name in enumerate(names)}) < len(names):
+        twice = next(name for row, name in enumerate(names) if rows[name] != row)
         msg = f"instance_names must differ in Parquet, which knows instances by them. Got {twice!r} twice. Use .jsonl."
         raise InputError(msg)
