@@ -123,13 +123,15 @@ def _parse_part(letters: NDArray, start: int, stop: int, rules: LineRules) -> tu
 def _finish_hard_values(text: bytes, values: NDArray, path: Any, first_line: int) -> None:
     """Convert the few numbers with more digits than the compiled parser keeps exactly, or larger than it knows."""
     bits = values.view(np.uint64)
-    for x in np.flatnonzero(bits >> np.uint64(48) == HARD):
-        start = int(bits[x]) & (1 << 48) - 1
-        word = cast(re.Match[bytes], WORD.match(text, start))[0]
-        values[x] = float(word)
-        if abs(values[x]) > LARGEST:
-            came, line = word[:EXCERPT].decode(), first_line + text.count(b"\n", 0, start)
-            refuse_line(path, line, f"a number of at most {LARGEST:.4g}", came)
+    is_hard = bits >> np.uint64(48) == HARD
+    starts = (bits[is_hard] & np.uint64((1 << 48) - 1)).tolist()
+    words = [WORD.match(text, start)[0] for start in starts]  # type: ignore[index]
+    values[is_hard] = numbers = np.array(list(map(float, words)))
+    is_wrong = np.abs(numbers) > LARGEST
+    if is_wrong.any():
+        x = int(np.argmax(is_wrong))
+        line = first_line + text.count(b"\n", 0, starts[x])
+        refuse_line(path, line, f"a number of at most {LARGEST:.4g}", words[x][:EXCERPT].decode())
 
 
 def refuse_line(path: Any, line: int, expected: str, came: str) -> NoReturn:
