@@ -38,9 +38,12 @@ lint: setup
 	$(BIN)/ruff format --check src tests benchmarks docs examples
 	$(BIN)/mypy
 
+# Test files are shared out to a process for each core; the tests of one file stay together, for they share fixtures.
+PYTEST := $(BIN)/pytest -n auto --dist loadfile
+
 test: lint
-	$(BIN)/pytest src tests
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-boundscheck $(BIN)/pytest tests -m boundscheck
+	$(PYTEST) src tests
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-boundscheck $(PYTEST) tests -m boundscheck
 
 bench: setup
 	$(BIN)/python benchmarks/run.py --markdown benchmarks-figures.md
