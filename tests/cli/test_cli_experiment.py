@@ -190,7 +190,6 @@ def test_a_broken_record_is_named(place, capsys):
         (("mixed", "--data", "data", "--out", "out", "--second", "macro-f2"), "must be one of macro-precision,"),
         (("mixed", "--data", "data", "--out", "out", "--second", "precision"), "must be one of macro-precision,"),
         (("main", "--data", "data", "--out", "."), "must not hold what the experiment reads"),
-        (("true-labels", "--data", "misnamed", "--out", "out"), "must name each of the 30 labels. Got 2."),
         (("main", "--data", "data", "--probabilities", "empty.npz", "--out", "out"), "at least one candidate"),
         (("main", "--data", "no-train", "--out", "out"), "features and labels of the train set"),
         (("head-labels", "--data", "no-train", "--probabilities", "probabilities.npz", "--out", "out"), "training"),
@@ -200,9 +199,6 @@ def test_bad_input_is_refused_before_anything_is_written(place, capsys, argument
     (place / "no-train").mkdir()
     for name in ("X.tst.npz", "Y.tst.npz"):
         (place / "no-train" / name).write_bytes((place / "data" / name).read_bytes())
-    (place / "misnamed").mkdir()
-    (place / "misnamed" / "Y.tst.npz").write_bytes((place / "data" / "Y.tst.npz").read_bytes())
-    (place / "misnamed" / "labels.txt").write_text("one\ntwo\n")
     save("empty.npz", sp.csr_array((60, 30)))
     assert message in refused(("experiment", *arguments), capsys)
     assert not (place / "out").exists()

@@ -63,10 +63,10 @@ def test_the_folder_holds_what_python_gives(place, capsys):
     assert load_priors("out/priors.npz") == tw.LabelPriors.from_labels(Y)
     assert (place / "out" / "labels.txt").read_bytes() == (place / "data" / "labels.txt").read_bytes()
     record = read_record(place)
-    evaluation = tw.evaluate(truth, selection, priors=Y, probabilities=probabilities)
+    evaluation = tw.evaluate(truth, selection, k=2, priors=Y, probabilities=probabilities)
     assert record["metrics"] == evaluation.to_dict()
     assert record["expected_metrics"] == evaluation.expected
-    top = tw.evaluate(truth, tw.select(probabilities, "precision", 2), priors=Y)
+    top = tw.evaluate(truth, tw.select(probabilities, "precision", 2), k=2, priors=Y)
     assert record["top_k_metrics"] == top.to_dict()
     out = capsys.readouterr().out
     assert out.startswith(f"expected macro-f1: {selection.expected:.6f}\n{evaluation}\nload ")

@@ -47,17 +47,18 @@ def test_rankings_and_scores_go_with_their_instances(tmp_path):
     assert found.matrix.toarray()[0].tolist() == [0, 0.25, 0.5, 0]
 
 
-def test_row_numbers_are_names_of_files_without(tmp_path):
-    tw.save(tmp_path / "truth.npz", LABELS)
+def test_numbers_are_names_where_they_are_written(tmp_path):
+    tw.save(tmp_path / "truth.jsonl", LABELS)  # ids 0, 1, 2, 3
     write_lists(tmp_path / "other.jsonl", [3, 1, 2, 0], names=[0, 1, 2, 3])
-    first = load_contents(tmp_path / "truth.npz")
-    found = load_like(tmp_path / "other.jsonl", first, tmp_path / "truth.npz")
+    first = load_contents(tmp_path / "truth.jsonl")
+    found = load_like(tmp_path / "other.jsonl", first, tmp_path / "truth.jsonl")
     np.testing.assert_array_equal(found.matrix.toarray(), LABELS)
 
 
-def test_other_names_beside_a_file_without_are_taken_as_they_come(tmp_path):
+@pytest.mark.parametrize("names", [NAMES, [0, 1, 2, 3]])
+def test_instances_of_a_file_without_names_are_taken_as_they_come(tmp_path, names):
     tw.save(tmp_path / "truth.npz", LABELS)
-    write_lists(tmp_path / "other.jsonl", [3, 1, 2, 0])
+    write_lists(tmp_path / "other.jsonl", [3, 1, 2, 0], names=names)
     first = load_contents(tmp_path / "truth.npz")
     found = load_like(tmp_path / "other.jsonl", first, tmp_path / "truth.npz")
     np.testing.assert_array_equal(found.matrix.toarray(), LABELS[[3, 1, 2, 0]])
@@ -83,7 +84,7 @@ def test_instances_named_twice_stay_where_they_are(tmp_path):
         write_lists(tmp_path / f"{name}.jsonl", range(4), names=twice)
     assert tw.evaluate(tmp_path / "truth.jsonl", tmp_path / "other.jsonl", ["recall"])["recall"] == 1
     write_lists(tmp_path / "other.jsonl", [1, 2, 0, 3], names=twice)
-    with pytest.raises(FileError, match="must hold each instance once"):
+    with pytest.raises(FileError, match=r"other\.jsonl and the file that it goes with must hold each instance once"):
         tw.evaluate(tmp_path / "truth.jsonl", tmp_path / "other.jsonl")
 
 
@@ -106,6 +107,26 @@ def test_an_evaluation_matches_everything(tmp_path, capsys):
     found = tw.evaluate(tmp_path / "truth.jsonl", tmp_path / "chosen.jsonl", list(expected), **paths)
     assert dict(found) == dict(expected)
     assert found.expected == pytest.approx(expected.expected)
+
+
+@pytest.mark.parametrize("name", ["chosen.npz", "chosen.txt", "chosen.jsonl"])
+def test_what_is_selected_from_a_shuffled_file_fits_it(tmp_path, name):
+    order = [3, 1, 0, 2]
+    for file, matrix in (("truth.jsonl", LABELS), ("probabilities.jsonl", 0.2 + 0.6 * LABELS)):
+        tw.save(tmp_path / file, matrix[order], instance_names=[str(row) for row in order])
+    words = ["select", str(tmp_path / "probabilities.jsonl"), "-u", "precision", "-k", "1", "--quiet"]
+    assert main([*words, "-o", str(tmp_path / name)]) == 0
+    assert tw.evaluate(tmp_path / "truth.jsonl", tmp_path / name)["precision"] == 1
+
+
+def test_expectations_match_files_by_name(tmp_path):
+    probabilities = np.array([[0.9, 0.1, 0.2, 0.3], [0.1, 0.8, 0.2, 0.3], [0.1, 0.2, 0.7, 0.3], [0.1, 0.2, 0.3, 0.6]])
+    order = [2, 0, 3, 1]
+    tw.save(tmp_path / "p.jsonl", probabilities, instance_names=NAMES)
+    (tmp_path / "s.jsonl").write_text("".join(json.dumps({"id": NAMES[row], "labels": [row]}) + "\n" for row in order))
+    paths = tmp_path / "p.jsonl", tmp_path / "s.jsonl"
+    assert tw.expected_utility(*paths, "precision", 1) == pytest.approx(0.75)
+    assert tw.certify(paths[0], "precision", 1, paths[1]).value == pytest.approx(0.75)
 
 
 def test_a_filter_names_its_labels(tmp_path):

@@ -143,9 +143,17 @@ def test_names_that_a_file_cannot_hold(tmp_path, names, message):
         save_label_names(tmp_path / "labels.txt", names)
 
 
-def test_names_are_text():
-    with pytest.raises(InputError, match=r"label names must be text\. Got 100\. Use str"):
-        LabelNames([100, 101])
+@pytest.mark.parametrize(("name", "shown"), [(100, "100"), ("\ud800", r"'\\ud800'")])
+def test_names_are_text(name, shown):
+    with pytest.raises(InputError, match=rf"label names must be text\. Got {shown}\. Use str"):
+        LabelNames([name, "b"])
+
+
+def test_numbers_of_rows_are_written_as_numbers(tmp_path):
+    for file in ("a.jsonl", "a.parquet"):
+        tw.save(tmp_path / file, np.eye(3), instance_names=["0", "1", "2"])
+        tw.save(tmp_path / f"b{file}", np.eye(3))
+        assert (tmp_path / file).read_bytes() == (tmp_path / f"b{file}").read_bytes()
 
 
 def test_an_output_without_a_pair_is_refused_before_the_work(tmp_path, capsys, monkeypatch):

@@ -56,6 +56,35 @@ def test_replacing_removes_what_experiments_write_and_nothing_else(begun):
     assert json.loads((begun.path / "specification.json").read_text())["tailwise"] == "2"
 
 
+def test_a_folder_half_replaced_is_not_gone_on_with(begun, monkeypatch):
+    begun.finish({})
+    (begun.path / "tables").mkdir()
+
+    def interrupt(path):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shutil.rmtree", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        begun.opened(IDENTITY, overwrite=True).__enter__()
+    assert begun.count() == 0
+    with pytest.raises(FileError, match="must not be finished yet"):
+        begun.opened(IDENTITY).__enter__()
+
+
+def test_what_others_do_before_the_lock_is_seen(tmp_path, monkeypatch):
+    other, store = Store(tmp_path / "out"), Store(tmp_path / "out")
+    lock = store._locked
+
+    def lock_late():
+        with other.opened({**IDENTITY, "tailwise": "2"}):
+            other.keep(Measured(RUN, {"precision": 0.5}, 1.0))
+        return lock()
+
+    monkeypatch.setattr(store, "_locked", lock_late)
+    with pytest.raises(FileError, match="begun with other values of: tailwise"):
+        store.opened(IDENTITY).__enter__()
+
+
 def test_a_link_to_a_folder_is_followed(begun, tmp_path):
     (tmp_path / "link").symlink_to(begun.path)
     with Store(tmp_path / "link").opened(IDENTITY, overwrite=True):

@@ -457,6 +457,17 @@ def test_weights_are_no_percent(make_run):
     assert re.search(r"Expected power-law\(0\.5\) of this selection is \d+\.\d{6}, by", page.texts["certificate"])
 
 
+@pytest.mark.parametrize("without", [(), ("Y.tst.npz",)])
+def test_places_left_empty_count_everywhere(make_run, without):
+    folder = make_run("-u", "ps-precision", "-k", "3", "--top", "2", "--fill", "none", without=without)
+    assert (load_selection(folder / "selection.npz").labels == -1).any()
+    page = read(folder)
+    rows = [row for row in page.rows["metrics"] if row[0].partition("(")[0] == "ps-precision"]
+    assert [row[0] for row in rows] == ["ps-precision"]
+    own = {trace["name"]: trace for trace in page.data["charts"]["trade-off"]["data"]}["this run"]
+    assert rows[0][2] == f"{own['y'][0]:.4f}"
+
+
 def test_a_drop_is_measured_from_top_k(make_run):
     folder = make_run("-u", "coverage", "-k", "1")
     curve = read(folder, [0.999, 1]).data["curves"]["trade-off"]

@@ -58,7 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _drop_output()
         return BROKEN_PIPE
     except MemoryError:
-        print("tailwise: error: There is not enough memory for this. Use fewer candidates (--top N).", file=sys.stderr)
+        print(
+            "tailwise: error: There is not enough memory for this. Use fewer candidates, or part of the data.",
+            file=sys.stderr,
+        )
         return BAD_INPUT
     except OSError as error:  # files raise FileError, so this is standard output
         _drop_output()

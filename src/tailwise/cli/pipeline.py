@@ -77,7 +77,7 @@ class Pipeline:
         if self.truth is None:
             return
         with self.watch.measure("evaluate"):
-            more: dict[str, Any] = {"priors": self.priors, "propensity": self.propensity}
+            more: dict[str, Any] = {"priors": self.priors, "propensity": self.propensity, "k": self.options.k}
             basis = {"condition_positives": read_search_options(self.options)["condition_positives"]}
             basis |= {"expectation": self.selection.expectation, "probabilities": self.probabilities}
             self.evaluation = evaluate(self.truth, self.selection, **basis, **more)

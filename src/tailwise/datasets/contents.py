@@ -81,24 +81,18 @@ class Contents:
         return replace(self, matrix=matrix, ranks=ranks, ranking=None, label_names=names, is_open=False)
 
     def in_order_of(self, names: tuple[str, ...] | None, source: Any) -> Contents:
-        """With the instances in the order of `names`, found by their names here.
-
-        Where a file has no names, its instances are called 0, 1, 2, ...; where that fits no name of the other file,
-        they are taken as they come.
-        """
-        if self.instance_names == names:
+        """With the instances in the order of `names`, found by their names here; as they come where either has none."""
+        if self.instance_names is None or names is None or self.instance_names == names:
             return self
-        n = self.matrix.shape[0]
-        numbered = tuple(map(str, range(n)))
-        mine, wanted = self.instance_names or numbered, names or numbered
-        places = {name: row for row, name in enumerate(mine)}
-        if sorted(mine) == sorted(wanted) and len(places) == n:
-            return self._rows_at(np.array([places[name] for name in wanted]))
-        if self.instance_names is None or names is None:
-            return self
-        strange = next((name for name in wanted if name not in places), None)
-        what = "each instance once" if strange is None else f"the instance {strange!r}, as the file that it goes with"
-        msg = f"{source} must hold {what}. It does not. Write both files for the same instances."
+        places = {name: row for row, name in enumerate(self.instance_names)}
+        strange = next((name for name in names if name not in places), None)
+        if strange is not None:
+            what = f"{source} must hold the instance {strange!r}, as the file that it goes with"
+        elif len(places) < len(self.instance_names) or len(set(names)) < len(names):
+            what = f"{source} and the file that it goes with must hold each instance once"
+        else:
+            return self._rows_at(np.array([places[name] for name in names]))
+        msg = f"{what}. That is not so. Write both files for the same instances."
         raise FileError(msg)
 
     def _rows_at(self, rows: NDArray) -> Contents:
@@ -113,7 +107,7 @@ class Contents:
             ranking=None if self.ranking is None else self.ranking[rows],
             ranks=None if self.ranks is None else self.ranks[entries],
             scores=None if self.scores is None else self.scores[entries],
-            instance_names=tuple((self.instance_names or tuple(map(str, range(rows.size))))[row] for row in rows),
+            instance_names=None if self.instance_names is None else tuple(self.instance_names[row] for row in rows),
         )
 
     def chosen(self, source: Any) -> Chosen:

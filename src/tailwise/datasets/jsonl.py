@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from tailwise.datasets.contents import Contents
+from tailwise.datasets.label_names import is_text
 from tailwise.datasets.opening import opened
-from tailwise.datasets.row_lists import RowLists, is_text
+from tailwise.datasets.row_lists import RowLists
 from tailwise.datasets.text_lines import LARGEST, refuse_line, written_text
 
 __all__ = ["read_jsonl", "read_jsonl_blocks", "write_jsonl"]
@@ -25,7 +26,7 @@ EXCERPT = 40
 
 
 def read_jsonl(path: Any) -> Contents:
-    """Labels and scores, ranked by their order, with the ids of the instances where they are no row numbers."""
+    """Labels and scores, ranked by their order, with the ids of the instances where there are any."""
     lists, ids = RowLists(path), []
     with opened(path) as file:
         for line, text in enumerate(file, 1):
@@ -55,7 +56,8 @@ def write_jsonl(path: Any, contents: Contents) -> None:
         for i in range(matrix.shape[0]):
             where = order[matrix.indptr[i] : matrix.indptr[i + 1]]
             labels, scores = matrix.indices[where].tolist(), _plain(contents.values[where])
-            record: dict[str, Any] = {"id": i if ids is None else ids[i], "labels": labels, "scores": scores}
+            name = i if ids is None or ids[i] == str(i) else ids[i]
+            record: dict[str, Any] = {"id": name, "labels": labels, "scores": scores}
             if names is not None:
                 record["labels"] = [names.ids[j] for j in labels]
                 if names.titles is not None:
@@ -93,7 +95,7 @@ def _append(lists: RowLists, path: Any, line: int, text: bytes) -> Any:
 
 
 def _names_of(ids: list[Any], first: int) -> tuple[str, ...] | None:
-    """The ids as text, the number of its row for one that is missing; None where all are these numbers."""
-    if all(each is None or (type(each) is int and each == row) for row, each in enumerate(ids, first)):
+    """The ids as text, the number of its row for one that is missing; None where all are missing."""
+    if all(each is None for each in ids):
         return None
     return tuple(str(row if each is None else each) for row, each in enumerate(ids, first))

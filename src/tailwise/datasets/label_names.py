@@ -10,9 +10,14 @@ from tailwise.datasets.opening import opened
 from tailwise.datasets.writing import written_beside
 from tailwise.errors import FileError, InputError
 
-__all__ = ["LabelNames", "count_names", "find_label_names", "load_label_names", "save_label_names"]
+__all__ = ["LabelNames", "count_names", "find_label_names", "is_text", "load_label_names", "save_label_names"]
 
 BESIDE = ("labels.txt", "Y.txt")
+
+
+def is_text(word: str) -> bool:
+    """Whether a word can be written: Python and JSON may hold halves of letters."""
+    return word.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
 class LabelNames:
@@ -37,8 +42,8 @@ class LabelNames:
         self.ids = tuple(ids)
         self.titles = None if titles is None else tuple(titles)
         for name in (*self.ids, *(self.titles or ())):
-            if not isinstance(name, str):
-                msg = f"label names must be text. Got {name!r}. Use str(...) for each."
+            if not (isinstance(name, str) and is_text(name)):
+                msg = f"label names must be text. Got {name!a}. Use str(...) for each."
                 raise InputError(msg)
         self._numbers = {name: number for number, name in enumerate(self.ids)}
         if len(self._numbers) < len(self.ids):

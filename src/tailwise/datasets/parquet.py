@@ -59,12 +59,12 @@ def read_parquet_blocks(path: Any) -> Iterator[Contents]:
 def write_parquet(path: Any, contents: Contents) -> None:
     """Entries in the order of their instances, best first."""
     arrow, parquet = _import_pyarrow()
-    _check_instance_names(contents.instance_names)
+    instances = _names_to_write(contents.instance_names)
     matrix, order, names = contents.matrix, contents.best_first(), contents.label_names
     counts = np.diff(matrix.indptr)
     rows, labels = np.repeat(np.arange(counts.size), counts), matrix.indices[order]
     columns = {
-        "instance": arrow.array(rows) if contents.instance_names is None else _named(rows, contents.instance_names),
+        "instance": arrow.array(rows) if instances is None else _named(rows, instances),
         "label": arrow.array(labels) if names is None else _named(labels, names.ids),
         "probability": arrow.array(contents.values[order]),
     }
@@ -72,7 +72,7 @@ def write_parquet(path: Any, contents: Contents) -> None:
         columns["rank"] = arrow.array((np.arange(labels.size) - np.repeat(matrix.indptr[:-1], counts) + 1).astype("i4"))
     if names is not None and names.titles is not None:
         columns["title"] = _named(labels, names.titles)
-    notes: dict[str, Any] = {"shape": matrix.shape, "instances": contents.instance_names}
+    notes: dict[str, Any] = {"shape": matrix.shape, "instances": instances}
     notes.update(labels=None if names is None else names.ids, titles=None if names is None else names.titles)
     table = arrow.table(columns).replace_schema_metadata({NOTES: json.dumps(notes).encode()})
     with written_beside(path) as file:
@@ -161,8 +161,12 @@ def _find_last_instance(rows: NDArray, path: Any) -> int:
     return int(np.searchsorted(rows, rows[-1])) if rows.size else 0
 
 
-def _check_instance_names(names: tuple[str, ...] | None) -> None:
+def _names_to_write(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The names of instances, which must differ; None where they are but the numbers of their rows."""
+    if names is not None and all(name == str(row) for row, name in enumerate(names)):
+        return None
     if names is not None and len(rows := {name: row for row, name in enumerate(names)}) < len(names):
         twice = next(name for row, name in enumerate(names) if rows[name] != row)
         msg = f"instance_names must differ in Parquet, which knows instances by them. Got {twice!r} twice. Use .jsonl."
         raise InputError(msg)
+    return names

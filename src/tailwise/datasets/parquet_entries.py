@@ -47,6 +47,7 @@ class EntryReader:
         self._width = self._shape[1] if self._shape else 1
         self._instances = _Numbering(path, "instance", notes.get("instances"))
         self._labels = _Numbering(path, "label", notes.get("labels"))
+        self._label_names: LabelNames | None = None
 
     @property
     def n_instances(self) -> int:
@@ -68,16 +69,24 @@ class EntryReader:
         rows = rows - first
         self._refuse_twice(rows, labels, first)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=last - first))])
-        names = self._labels.names
+        instance_names = self._instances.names
         self._width = max(self._width, self._labels.n_seen)
         matrix = build_csr(values, labels.astype(np.int32), indptr, (last - first, self._width))
         return Contents(
             matrix,
             ranks=self._places(ranks[0], rows, indptr, first) if ranks else None,
-            label_names=None if names is None else LabelNames(names, self._titles),
-            instance_names=None if self._instances.names is None else self._instances.names[first:last],
+            label_names=self._name_labels(),
+            instance_names=None if instance_names is None else instance_names[first:last],
             is_open=self._shape is None,
         )
+
+    def _name_labels(self) -> LabelNames | None:
+        """The names so far; made anew only where there are more than before."""
+        if not self._labels.uses_names:
+            return None
+        if self._label_names is None or len(self._label_names) < self._labels.n_seen:
+            self._label_names = LabelNames(self._labels.names or (), self._titles)
+        return self._label_names
 
     def _read_values(self, column: Any, size: int) -> NDArray:
         if column is None:
@@ -119,16 +128,16 @@ class _Numbering:
     def __init__(self, path: Any, part: str, known: list[str] | None) -> None:
         self._path, self._part, self._is_closed = path, part, known is not None
         self._numbers = {name: number for number, name in enumerate(known or ())}
-        self._uses_names = False
+        self.uses_names = False
         self._most = 0
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        return tuple(self._numbers) if self._uses_names else None
+        return tuple(self._numbers) if self.uses_names else None
 
     @property
     def n_seen(self) -> int:
-        return len(self._numbers) if self._uses_names else self._most
+        return len(self._numbers) if self.uses_names else self._most
 
     def call(self, number: int) -> str:
         """What stands in the file for a number."""
@@ -149,7 +158,7 @@ class _Numbering:
         if not types.is_dictionary(column.type) and not _is_text(column.type):
             msg = f"{self._path} must hold whole numbers or text in the column {self._part}. Got {column.type}."
             raise FileError(msg)
-        self._uses_names = True
+        self.uses_names = True
         chunks = [
             each if isinstance(each, pyarrow.DictionaryArray) else each.dictionary_encode() for each in column.chunks
         ]
@@ -172,8 +181,10 @@ class _Numbering:
             msg = f"{self._path} must name only the {self._part}s in its notes. Got {strange!r}. Write it again."
             raise FileError(msg)
         codes = np.asarray(chunk.indices)
-        for line in np.sort(np.unique(codes, return_index=True)[1]):  # where a name comes for the first time
-            self._numbers.setdefault(texts[codes[line]], len(self._numbers))
+        if not self._is_closed:
+            lines = np.sort(np.unique(codes, return_index=True)[1])  # where a name comes for the first time
+            for code in codes[lines].tolist():
+                self._numbers.setdefault(texts[code], len(self._numbers))
         return np.array([self._numbers.get(text, -1) for text in texts], dtype=np.int64)[codes]
 
 

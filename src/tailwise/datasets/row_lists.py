@@ -9,17 +9,12 @@ from typing import Any
 import numpy as np
 
 from tailwise.datasets.contents import Contents
-from tailwise.datasets.label_names import LabelNames
+from tailwise.datasets.label_names import LabelNames, is_text
 from tailwise.datasets.text_lines import ANY, refuse_line
 from tailwise.datasets.text_values import ordered_contents
 from tailwise.errors import FileError
 
-__all__ = ["RowLists", "is_text"]
-
-
-def is_text(word: str) -> bool:
-    """Whether a word can be written: JSON may hold halves of letters."""
-    return word.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in word)
+__all__ = ["RowLists"]
 
 
 class RowLists:

@@ -17,7 +17,6 @@ from tailwise.datasets import (
     DataSet,
     load,
     load_filter,
-    load_label_names,
     load_like,
     open_folder,
     save,
@@ -181,10 +180,6 @@ class ExperimentData:
                 f"{self.folder.path}."
             )
             raise InputError(msg)
-        n_names = m if self.folder.names is None else len(load_label_names(self.folder.names))
-        if n_names != m:
-            msg = f"{self.folder.names} must name each of the {m} labels. Got {n_names}. Mend or remove the file."
-            raise FileError(msg)
 
     def shorten(self, top: int, longest: int) -> Candidates:
         """The `top` most probable labels of each instance, of those given or of a tree's `longest` list."""

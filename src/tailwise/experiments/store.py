@@ -23,7 +23,8 @@ SPECIFICATION = "specification.json"
 RECORD = "experiment.json"
 RUNS = "runs"
 IDENTITY = {"specification", "inputs", "tailwise"}
-WRITTEN = ("tables", "figures", RECORD, "report.html", "priors.npz", "model.tree", "probabilities-*.npz", f"{RUNS}/*")
+# In the order in which they are removed: until the last has gone, the folder is finished, and nothing goes on with it.
+WRITTEN = (f"{RUNS}/*", "model.tree", "probabilities-*.npz", "priors.npz", "tables", "figures", "report.html", RECORD)
 
 
 class Store:
@@ -45,18 +46,24 @@ class Store:
         One that is finished, or of another experiment, is only replaced when told to; any other folder is left alone.
         """
         identity = json.loads(as_json(identity))
+        self._look(identity, overwrite=overwrite)
+        with self._locked():
+            is_begun = self._look(identity, overwrite=overwrite)  # again: others may have been here in between
+            if is_begun and overwrite:
+                self._clear()
+            if not is_begun or overwrite:
+                _write(self.path / SPECIFICATION, identity)
+            yield
+
+    def _look(self, identity: dict[str, Any], *, overwrite: bool) -> bool:
+        """Whether the folder is that of an experiment; one that must not be touched is refused."""
         found = self._read_identity()
         if found is None and self.path.exists() and not _is_unused(self.path):
             msg = f"out must be a new folder, or that of an experiment. Got {self.path}, which exists. Choose another."
             raise FileError(msg)
         if found is not None and not overwrite:
             self._check_going_on(found, identity)
-        with self._locked():
-            if found is not None and overwrite:
-                self._clear()
-            if found is None or overwrite:
-                _write(self.path / SPECIFICATION, identity)
-            yield
+        return found is not None
 
     def find(self, run: Run) -> Measured | None:
         """The record of a run, where there is one."""

@@ -25,6 +25,7 @@ from tailwise.metrics.reading import (
     read_selection,
     read_truth,
 )
+from tailwise.parameters import check_choice
 from tailwise.utilities.priors import USUAL_PROPENSITY
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ def evaluate(
       macro-f1     0.8222    0.4144
     """
     _check_options(labels, zero_division, propensity)
+    check_choice("expectation", expectation, ("exact", "semi"))
     if probabilities is not None:
         check_comparable(labels, zero_division, filter)
     source, chosen = read_selection(selection, read_truth(truth, label_names))

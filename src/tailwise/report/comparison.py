@@ -29,6 +29,7 @@ __all__ = [
     "find_changes",
     "judge",
     "measure",
+    "metric_of",
     "select_top",
 ]
 
@@ -134,13 +135,21 @@ def judge(run: RunFolder, chosen: Chosen) -> Judgement:
     predicted = np.bincount(labels, minlength=run.n_labels)
     realised = None
     if run.truth is not None:
-        realised = evaluate(run.truth, chosen, priors=run.priors, propensity=run.propensity)
+        realised = evaluate(run.truth, chosen, k=run.k, priors=run.priors, propensity=run.propensity)
     expected = {}
     if run.probabilities is not None:
         names = METRIC_NAMES if realised is None else tuple(realised)
-        expected = expect_metrics(names, run.probabilities, chosen, None, propensity=run.propensity, **run.basis)
+        expected = expect_metrics(names, run.probabilities, chosen, run.k, propensity=run.propensity, **run.basis)
     judgement = Judgement(chosen, predicted, realised, expected)
     return replace(judgement, worth=measure(run, judgement, as_utility(run.utility, run.priors)))
+
+
+def metric_of(run: RunFolder) -> str | None:
+    """The metric that the run maximised; None where what it maximised is no metric."""
+    if run.utility in METRIC_NAMES:
+        return run.utility
+    weighted = as_utility("ps-precision", run.priors, run.propensity)
+    return "ps-precision" if as_utility(run.utility, run.priors) == weighted else None
 
 
 def measure(run: RunFolder, judgement: Judgement, utility: Utility) -> float | None:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from tailwise.report.charts import draw_bins, draw_curve, draw_expected, draw_reliability
+from tailwise.report.comparison import metric_of
 from tailwise.report.curve_block import curve_block
 from tailwise.report.markup import Section, chart_box, code_block, details, paragraph, text_table
 from tailwise.report.words import (
@@ -64,7 +65,7 @@ def show_metrics(run: RunFolder, own: Judgement, top: Judgement | None) -> Secti
 
 def _values_of(run: RunFolder, judgement: Judgement) -> dict[str, float]:
     """What was maximised, where it is none of the metrics, and all metrics."""
-    if run.utility in judgement.values or judgement.worth is None:
+    if metric_of(run) in judgement.values or judgement.worth is None:
         return judgement.values
     return {run.utility: judgement.worth, **judgement.values}
 

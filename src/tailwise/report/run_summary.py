@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
+from tailwise.report.comparison import metric_of
 from tailwise.report.markup import Section, paragraph
 from tailwise.report.words import count_text, metric_title, percent, percent_rounded_up, top_text, value_text
 from tailwise.utilities import as_utility
@@ -68,7 +69,7 @@ def _figures(run: RunFolder, judgement: Judgement) -> list[tuple[str, float]]:
     figures = {}
     terms = sorted(as_utility(run.utility, run.priors).terms, key=lambda pair: -pair[0])
     names = [str(term).partition("(")[0] for _, term in terms if not isinstance(term, Precision)]
-    if run.utility not in judgement.values and len(terms) == 1 and judgement.worth is not None:
+    if metric_of(run) is None and len(terms) == 1 and judgement.worth is not None:
         figures[run.utility] = judgement.worth
     for name in (*names, "precision"):
         if name in judgement.values and (name == "precision" or not figures):

@@ -8,7 +8,7 @@ from tailwise.candidates import Candidates
 from tailwise.chosen import EMPTY, Chosen
 from tailwise.errors import InputError
 from tailwise.selection.budget import check_budgets
-from tailwise.selection.loading import load_if_path, load_priors_if_path, load_selection_if_path
+from tailwise.selection.loading import load_both_if_paths, load_priors_if_path
 from tailwise.selection.problem import Certification, Settings
 from tailwise.selection.running import Task, run
 from tailwise.selection.starting import with_labels
@@ -84,7 +84,8 @@ def certify(
     >>> round(certificate.value, 3), round(certificate.upper, 3)
     (0.289, 0.667)
     """
-    candidates = Candidates.of(load_if_path(probabilities))
+    probabilities, selection = load_both_if_paths(probabilities, selection)
+    candidates = Candidates.of(probabilities)
     given = None if selection is None else _check_given(selection, candidates, k)
     priors = load_priors_if_path(priors)
     task = Task(
@@ -107,7 +108,7 @@ def certify(
 
 def _check_given(selection: Any, candidates: Candidates, k: Any) -> Chosen:
     n, m = candidates.shape
-    given = Chosen.of(load_selection_if_path(selection), m, n_instances=n, like="probabilities")
+    given = Chosen.of(selection, m, n_instances=n, like="probabilities")
     budgets = check_budgets(k, *candidates.shape)
     sizes = (given.labels != EMPTY).sum(axis=1)
     if budgets is not None and (sizes > budgets).any():

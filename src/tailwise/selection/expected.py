@@ -12,7 +12,7 @@ from tailwise.expectations.poisson_binomial import expect_by_probabilities
 from tailwise.parameters import check_choice
 from tailwise.selection.batch import describe_batch
 from tailwise.selection.budget import check_budgets
-from tailwise.selection.loading import load_if_path, load_priors_if_path, load_selection_if_path
+from tailwise.selection.loading import load_both_if_paths, load_priors_if_path
 from tailwise.utilities import as_utility
 from tailwise.utilities.base import Batch, Mixture
 from tailwise.utilities.macro import FormulaUtility
@@ -65,9 +65,10 @@ def expected_utility(
     0.3675
     """
     check_choice("expectation", expectation, ("exact", "semi"))
-    candidates = Candidates.of(load_if_path(probabilities))
+    probabilities, selection = load_both_if_paths(probabilities, selection)
+    candidates = Candidates.of(probabilities)
     n, m = candidates.shape
-    chosen = Chosen.of(load_selection_if_path(selection), m, n_instances=n, like="probabilities")
+    chosen = Chosen.of(selection, m, n_instances=n, like="probabilities")
     priors = load_priors_if_path(priors)
     budgets = (chosen.labels != EMPTY).sum(axis=1) if k is None else check_budgets(k, *candidates.shape)
     batch = describe_batch(candidates, budgets, priors, condition_positives)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tailwise.datasets import load, load_priors, load_selection
+from tailwise.datasets import load, load_all_labels, load_like, load_priors, load_selection
 from tailwise.datasets.prior_files import is_priors_file
 from tailwise.utilities.priors import LabelPriors
 
-__all__ = ["load_if_path", "load_priors_if_path", "load_selection_if_path"]
+__all__ = ["load_both_if_paths", "load_if_path", "load_priors_if_path", "load_selection_if_path"]
 
 
 def load_if_path(source: Any) -> Any:
@@ -20,6 +20,14 @@ def load_if_path(source: Any) -> Any:
 def load_selection_if_path(source: Any) -> Any:
     """The selection in a file where a path is given; anything else as it is."""
     return load_selection(source) if isinstance(source, (str, os.PathLike)) else source
+
+
+def load_both_if_paths(probabilities: Any, selection: Any) -> tuple[Any, Any]:
+    """Both, from files where paths are given; where both are, labels and instances are matched by their names."""
+    if isinstance(probabilities, (str, os.PathLike)) and isinstance(selection, (str, os.PathLike)):
+        contents = load_all_labels(probabilities)
+        return contents.matrix, load_like(selection, contents, probabilities).chosen(selection)
+    return load_if_path(probabilities), load_selection_if_path(selection)
 
 
 def load_priors_if_path(source: Any) -> LabelPriors | None:

@@ -49,7 +49,7 @@ _TERM = re.compile(
     r"(?:\((?P<arguments>[^()]*)\))?"
 )
 _MINUS = re.compile(r"(?:^|[\s*+])-|-\s")  # other than the hyphen of a name
-_NUMBERED_F = re.compile(r"macro-f([0-9.]+)")
+_NUMBERED_F = re.compile(r"macro-f([0-9]+(?:\.[0-9]+)?)")
 
 
 def as_utility(utility: Any, priors: Any = None, propensity: tuple[float, float] = USUAL_PROPENSITY) -> Utility:
@@ -92,8 +92,8 @@ def _parse_term(text: str, priors: Any, propensity: tuple[float, float]) -> Util
     if name not in _FACTORIES:
         _refuse_name(name)
     needed = [priors] if name in _NEED_PRIORS else []
-    if name == "ps-precision" and not arguments:
-        arguments = list(propensity)
+    if name == "ps-precision":
+        arguments = [*arguments, *propensity[len(arguments) :]]
     try:
         utility = _FACTORIES[name](*needed, *arguments)
     except TypeError as error:
