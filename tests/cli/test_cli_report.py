@@ -111,7 +111,10 @@ DAMAGE = {
         r"configuration must hold 'propensity', two numbers above 0\. Got \[0\.5\]\.",
     ),
     "utility": (change_record("configuration", "utility", value="best"), r"utility must be a known name\. Got 'best'"),
-    "budget": (change_record("configuration", "k", value=99), r"k must be an integer between 1 and 30"),
+    "budget": (
+        change_record("configuration", "k", value=99),
+        r"run\.json must hold 'k', 2 as selection\.npz says\. Got 99",
+    ),
     "no selection": (remove("selection.npz"), r"out must hold selection\.npz, of which its record speaks"),
     "no truth": (remove("truth.npz"), r"out must hold truth\.npz, of which its record speaks"),
     "no priors": (remove("priors.npz"), r"out must hold priors\.npz"),

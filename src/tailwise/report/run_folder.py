@@ -142,3 +142,7 @@ def _check_shapes(run: RunFolder) -> None:
         if came is not None and tuple(came) != wanted:
             msg = f"{run.path / name} must be of shape {wanted}, as selection.npz says. Got {tuple(came)}."
             raise FileError(msg)
+    n_slots = run.selection.labels.shape[1]
+    if run.k is not None and run.k > n_slots:
+        msg = f"{run.path / RUN_RECORD} must hold 'k', {n_slots} as selection.npz says. Got {run.k}. Make it again."
+        raise FileError(msg)
