@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-__all__ = ["Window", "frame"]
+__all__ = ["frame"]
 
 Point = tuple[float, float]
 Window = tuple[tuple[float, float], tuple[float, float]]  # the ends of either axis
