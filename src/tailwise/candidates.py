@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from tailwise.canonical import as_array, as_numbers, canonical_csr
 from tailwise.errors import InputError
 from tailwise.kernels.instance_wise import select_by_line
-from tailwise.kernels.rows import Rows, find_non_probability, sum_by_label
+from tailwise.kernels.rows import Rows, find_odd_probability, sum_by_label
 from tailwise.parameters import is_integer
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ __all__ = ["Candidates"]
 TABLE_COLUMNS = ("instance", "label", "probability")
 TABLE_LIBRARIES = ("pandas", "polars", "pyarrow")
 ROUNDING = 1e-6  # a few steps of float32, by which a sigmoid may leave [0, 1]
+SMALLEST = 1e-300  # below it, numbers lose their digits and reciprocals overflow: such probabilities are 0
 
 
 class Candidates:
@@ -33,6 +34,9 @@ class Candidates:
         Use :meth:`of` for anything else; the arrays are taken as they are and made read-only views.
     n_labels : int
         Number of labels m.
+    holds_all_labels : bool
+        Whether the input spoke of every label of every instance, as a dense matrix does. Its zeros are no candidates,
+        but may fill the slots of an instance that has fewer candidates than its budget.
 
     Examples
     --------
@@ -44,11 +48,20 @@ class Candidates:
     array([0.9, 0.4, 0.2])
     """
 
-    __slots__ = ("n_labels", "rows")
+    __slots__ = ("holds_all_labels", "n_labels", "rows")
 
-    def __init__(self, indptr: NDArray, labels: NDArray, probabilities: NDArray, n_labels: int) -> None:
+    def __init__(
+        self,
+        indptr: NDArray,
+        labels: NDArray,
+        probabilities: NDArray,
+        n_labels: int,
+        *,
+        holds_all_labels: bool = False,
+    ) -> None:
         self.rows = Rows(_read_only(indptr), _read_only(labels), _read_only(probabilities))
         self.n_labels = int(n_labels)
+        self.holds_all_labels = holds_all_labels
 
     @classmethod
     def of(cls, probabilities: Any, *, n_labels: int | None = None, top: int | None = None) -> Candidates:
@@ -111,7 +124,13 @@ class Candidates:
         indptr = np.concatenate([[0], np.cumsum(kept)])
         order = np.lexsort((flat, np.repeat(np.arange(self.n_instances), kept)))
         flat = flat[order]
-        return Candidates(indptr, self.rows.labels[flat], self.rows.values[flat], self.n_labels)
+        return Candidates(
+            indptr,
+            self.rows.labels[flat],
+            self.rows.values[flat],
+            self.n_labels,
+            holds_all_labels=self.holds_all_labels,
+        )
 
     def to_csr(self) -> sp.csr_array:
         """The probabilities as a scipy CSR array that shares this memory (read-only)."""
@@ -129,23 +148,29 @@ def _from_any(probabilities: Any, n_labels: int | None) -> Candidates:
         return _from_table(probabilities, n_labels)
     if isinstance(probabilities, tuple):
         return _from_pair(probabilities, n_labels)
-    return _from_csr(canonical_csr(probabilities, "probabilities"))
+    matrix = as_array(probabilities, "probabilities")
+    return _from_csr(canonical_csr(matrix, "probabilities"), holds_all_labels=not sp.issparse(matrix))
 
 
-def _from_csr(csr: sp.csr_array) -> Candidates:
+def _from_csr(csr: sp.csr_array, *, holds_all_labels: bool = False) -> Candidates:
     values = csr.data
     if values.dtype not in (np.float32, np.float64):
         values = values.astype(np.float64 if values.dtype.itemsize > 4 else np.float32)
-    if find_non_probability(values) >= 0:
+    if find_odd_probability(values, SMALLEST) >= 0:
         values = _without_rounding(values, csr)
     return Candidates(
-        csr.indptr.astype(np.int64, copy=False), csr.indices.astype(np.int32, copy=False), values, csr.shape[1]
+        csr.indptr.astype(np.int64, copy=False),
+        csr.indices.astype(np.int32, copy=False),
+        values,
+        csr.shape[1],
+        holds_all_labels=holds_all_labels,
     )
 
 
 def _without_rounding(values: NDArray, csr: sp.csr_array) -> NDArray:
     """A copy in [0, 1] of values that only rounding led out of it; others are refused."""
     inside = np.clip(values, 0, 1)
+    inside[inside < SMALLEST] = 0
     is_wrong = ~(np.abs(values - inside) <= ROUNDING)  # so that NaN is wrong
     if is_wrong.any():
         x = int(np.argmax(is_wrong))

@@ -47,7 +47,7 @@ REFUSED = {
         "selection must have the 3 labels of probabilities. Got 4.",
     ),
     "expectation": ({"expectation": "full"}, "expectation must be one of auto, semi, exact. Got 'full'."),
-    "fill": ({"fill": "zero"}, "fill must be one of least-loss, none. Got 'zero'."),
+    "fill": ({"fill": "zero"}, "fill must be one of auto, least-loss, none. Got 'zero'."),
     "seed": ({"seed": -1}, "seed must be an integer of at least 0. Got -1."),
     "workers": ({"workers": 0}, "workers must be an integer of at least 1, or None for all cores. Got 0."),
     "k": (

@@ -217,12 +217,14 @@ def interrupt_proof(monkeypatch, n_rounds, of_rounds):
 
 
 @pytest.mark.parametrize("n_rounds", [1, 3])
-def test_interrupt_returns_the_bound_so_far(monkeypatch, n_rounds):
+def test_interrupt_carries_the_bound_so_far(monkeypatch, n_rounds):
     selection = tw.select(LOOSE, "macro-f1", 3)
     options = {"rounds": 17, "target_gap": 0.0, "workers": 1}
     whole = tw.certify(LOOSE, "macro-f1", 3, selection, **options)
     interrupt_proof(monkeypatch, n_rounds, 17)
-    found = tw.certify(LOOSE, "macro-f1", 3, selection, **options)
+    with pytest.raises(tw.errors.Interrupted) as caught:
+        tw.certify(LOOSE, "macro-f1", 3, selection, **options)
+    found = caught.value.best
     assert (found.interrupted, found.rounds) == (True, n_rounds)
     assert found.history == whole.history[:n_rounds]
     assert found.upper == found.history[-1] >= whole.upper

@@ -171,8 +171,8 @@ def test_without_budget_there_is_no_gap_to_speak_of(text, expectation):
 @every_text
 @every_expectation
 def test_given_condition_positives(text, expectation):
-    if expectation == "exact" and "balanced" in text:
-        pytest.skip("among the negatives, positives outside the candidates are taken at their mean")
+    if "accuracy" in text or "hamming" in text:
+        pytest.skip("positives outside the candidates may be more than the instances that are left for them")
     for seed in range(4000, 4030):
         problem = Problem(seed)
         p = problem.matrix.sum(axis=0) + problem.rng.choice([0.0, 1e-3, 0.5, 2.0], problem.m)

@@ -515,7 +515,9 @@ def test_always_a_number_between_0_and_1(problem, name, extra):
     matrix, chosen = problem
     p = matrix.sum(axis=0) + extra
     for expectation in ("exact", "semi"):
-        value = tw.expected_utility(matrix, chosen, name, expectation=expectation, condition_positives=p)
-        assert math.isfinite(value)
-        if not extra:  # else there may be more positives than instances
-            assert -1e-8 <= value <= 1 + 1e-8
+        try:
+            value = tw.expected_utility(matrix, chosen, name, expectation=expectation, condition_positives=p)
+        except tw.errors.NumericalError:
+            assert extra, "only where there may be more positives than instances"
+        else:
+            assert -1e-6 <= value <= 1 + 1e-6

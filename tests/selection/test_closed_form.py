@@ -31,7 +31,7 @@ def problem_of(seed, mixture, source, *, k=2, density=0.8):
         p = options["condition_positives"] = matrix.sum(axis=0) + 0.1 + np.random.default_rng(seed).random(5) / 4
     if source == "priors":
         options["condition_positives"] = "priors"
-        p = [4 * max(count, 1) / training.n_instances for count in training.counts]
+        p = np.maximum(matrix.sum(axis=0), [4 * max(count, 1) / training.n_instances for count in training.counts])
     return reference.Problem(matrix, mixture, k, training=training, p=p), options
 
 
@@ -145,9 +145,11 @@ def test_condition_positives_reach_p():
     found = tw.select(matrix, "macro-recall", 1, condition_positives=[1.0, 2.0])
     assert found.labels.ravel().tolist() == [0, 0]
     assert found.expected == pytest.approx((0.5 + 0.5) / 1.0 / 2)
-    priors = tw.LabelPriors([10, 40], 40)  # p = 0.5 and 2
+    priors = tw.LabelPriors([30, 40], 40)  # p = 1.5 and 2
     found = tw.select(matrix, "macro-recall", 1, condition_positives="priors", priors=priors)
-    assert found.expected == pytest.approx((0.5 + 0.5) / 0.5 / 2)
+    assert found.expected == pytest.approx((0.5 + 0.5) / 1.5 / 2)
+    few = tw.select(matrix, "macro-recall", 1, condition_positives=[0.1, 2.0])  # fewer than the candidates' own, 1.0
+    assert few.expected == pytest.approx((0.5 + 0.5) / 1.0 / 2)
 
 
 def test_labels_without_positives_count_as_zero():

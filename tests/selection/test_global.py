@@ -137,7 +137,7 @@ def test_inputs_are_not_changed():
     # Unsorted, with a stored zero.
     parts = (np.array([0.5, 0.9, 0.0, 0.3, 0.7]), np.array([2, 0, 1, 2, 1]), np.array([0, 2, 3, 5]))
     matrix = sp.csr_array(parts, shape=(3, 3))
-    init, k, p = np.array([[2, 1], [0, 1], [1, 2]]), np.array([2, 1, 2]), np.array([1.0, 2.0, 2.5])
+    init, k, p = np.array([[2, 1], [0, -1], [1, 2]]), np.array([2, 1, 2]), np.array([1.0, 2.0, 2.5])
     given_arrays = (matrix.data, matrix.indices, matrix.indptr, init, k, p)
     before = [array.copy() for array in given_arrays]
     for text, expectation in itertools.product(("macro-f1", "coverage"), ("semi", "exact")):
@@ -326,12 +326,14 @@ def interrupt_after(monkeypatch, n_passes, *, mid_pass):
 @every_expectation
 @pytest.mark.parametrize("n_passes", [0, 1])
 @pytest.mark.parametrize("mid_pass", [False, True])
-def test_interrupt_returns_the_best_so_far(monkeypatch, expectation, n_passes, mid_pass):
+def test_interrupt_carries_the_best_so_far(monkeypatch, expectation, n_passes, mid_pass):
     matrix = reference.random_matrix(1, 40, 20, 0.5)
     options = {"expectation": expectation, "init": "random"}
     rows, whole = (select(matrix, "macro-f1", 3, method=method, **options) for method in ("ascent", "global"))
     interrupt_after(monkeypatch, n_passes, mid_pass=mid_pass)
-    found = select(matrix, "macro-f1", 3, **options)
+    with pytest.raises(tw.errors.Interrupted) as caught:
+        select(matrix, "macro-f1", 3, **options)
+    found = caught.value.best
     assert (found.interrupted, found.converged) == (True, False)
     assert found.history == whole.history[: rows.passes + 1 + n_passes]
     assert found.expected >= found.history[-1] * (1 - 1e-12)
@@ -343,7 +345,8 @@ def test_interrupt_returns_the_best_so_far(monkeypatch, expectation, n_passes, m
 
 def test_interrupt_leaves_rows_filled(monkeypatch):
     interrupt_after(monkeypatch, 0, mid_pass=True)
-    labels = select(reference.random_matrix(1, 12, 8, 0.3), "macro-f1", 4, fill="least-loss").labels
+    options = {"fill": "least-loss", "on_interrupt": "return"}
+    labels = select(reference.random_matrix(1, 12, 8, 0.3), "macro-f1", 4, **options).labels
     assert all(len(set(row)) == 4 for row in labels.tolist())
     assert labels.min() >= 0
 
@@ -353,7 +356,7 @@ def test_interrupt_of_the_row_passes_before(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ascent, "run_pass", interrupted)
-    found = select(stuck_matrix(0.35), "macro-f1", 1)
+    found = select(stuck_matrix(0.35), "macro-f1", 1, on_interrupt="return")
     assert (found.interrupted, found.passes, found.method) == (True, 0, "global")
 
 

@@ -29,8 +29,8 @@ REFUSED = {
         "method must be 'auto' where there is no budget (k=None, -k none). Got 'ascent'.",
     ),
     "expectation": ({"expectation": "full"}, "expectation must be one of auto, semi, exact. Got 'full'."),
-    "fill": ({"fill": "zero"}, "fill must be one of least-loss, none. Got 'zero'."),
-    "fill None": ({"fill": None}, "fill must be one of least-loss, none. Got None."),
+    "fill": ({"fill": "zero"}, "fill must be one of auto, least-loss, none. Got 'zero'."),
+    "fill None": ({"fill": None}, "fill must be one of auto, least-loss, none. Got None."),
     "init": ({"init": "best"}, f"{EVERY_INIT} 'best'."),
     "init rows": ({"init": np.zeros((3, 1), int)}, "init must have the 4 instances of probabilities. Got 3."),
     "init labels": (

@@ -63,7 +63,7 @@ def assert_same(first, second):
 @settings(deadline=None, max_examples=150)
 def test_exactly_k_distinct_labels(problem, text, method):
     steps, k = problem
-    labels = tw.select(as_csr(steps), text, k, method=method).labels
+    labels = tw.select(as_csr(steps), text, k, method=method, fill="least-loss").labels
     assert labels.shape == (len(steps), k)
     assert labels.dtype == np.int32
     assert labels.min() >= 0
@@ -100,7 +100,7 @@ def test_values_are_honest_and_locally_best(problem, text, batch, init):
 @settings(deadline=None, max_examples=100)
 def test_filled_values_are_honest(problem, text):
     steps, k = problem
-    found = tw.select(as_csr(steps), text, k)
+    found = tw.select(as_csr(steps), text, k, fill="least-loss")
     expected = as_problem(steps, text, k).value(reference.as_lists(found.labels))
     assert found.expected == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
@@ -121,9 +121,10 @@ def test_the_form_of_the_input_does_not_matter(problem, text):
         np.asfortranarray(dense),
         tw.Candidates.of((labels, values), n_labels=steps.shape[1]),
     )
-    expected = tw.select(dense, text, k)
-    for form in forms:
-        assert_same(tw.select(form, text, k), expected)
+    for fill in ("least-loss", "none"):
+        expected = tw.select(dense, text, k, fill=fill)
+        for form in forms:
+            assert_same(tw.select(form, text, k, fill=fill), expected)
 
 
 @given(problems(), texts)
@@ -156,7 +157,7 @@ def test_permuted_labels_give_the_permuted_selection(text, seed, density):
 @settings(deadline=None, max_examples=60)
 def test_same_seed_same_bytes_for_any_number_of_workers(problem, text, seed):
     steps, k = problem
-    options = {"seed": seed, "init": "random"}
+    options = {"seed": seed, "init": "random", "fill": "least-loss"}
     first = tw.select(as_csr(steps), text, k, workers=1, **options)
     assert_same(first, tw.select(as_csr(steps), text, k, workers=1, **options))
     assert_same(first, tw.select(as_csr(steps), text, k, workers=2, **options))
@@ -187,7 +188,7 @@ def test_inputs_stay_as_they_are():
     before = [array.copy() for array in given_arrays]
     for text in ("log", "macro-f1", "coverage"):
         for options in ({"k": 2}, {"k": k}, {"k": None}, {"k": 2, "init": init}, {"k": 2, "condition_positives": p}):
-            tw.select(matrix, text, priors=training, **options)
+            tw.select(matrix, text, priors=training, fill="least-loss", **options)
     for array, copy in zip(given_arrays, before, strict=True):
         np.testing.assert_array_equal(array, copy)
     assert not matrix.has_sorted_indices
@@ -204,7 +205,7 @@ def test_read_only_input_is_enough():
 @pytest.mark.parametrize("text", ["precision", "macro-f1", "coverage", "macro-gmean"])
 def test_nothing_is_a_candidate(text):
     for matrix in (np.zeros((3, 4)), sp.csr_array((3, 4))):
-        assert tw.select(matrix, text, 2).labels.tolist() == [[0, 1]] * 3
+        assert tw.select(matrix, text, 2, fill="least-loss").labels.tolist() == [[0, 1]] * 3
         assert tw.select(matrix, text, 2, fill="none").labels.tolist() == [[-1, -1]] * 3
         assert (tw.select(matrix, text, None).labels == -1).all()
 

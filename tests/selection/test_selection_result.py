@@ -141,7 +141,7 @@ def interrupt_after(monkeypatch, n_passes, *, mid_pass=False):
 def test_interrupt_returns_the_best_so_far(monkeypatch, n_passes):
     whole = tw.select(MATRIX, "macro-f1", 2, init="random")
     interrupt_after(monkeypatch, n_passes)
-    found = tw.select(MATRIX, "macro-f1", 2, init="random")
+    found = tw.select(MATRIX, "macro-f1", 2, init="random", on_interrupt="return")
     assert (found.interrupted, found.converged, found.passes) == (True, False, n_passes)
     assert found.history == whole.history[: n_passes + 1]
     assert found.expected == pytest.approx(found.history[-1], rel=1e-12)
@@ -153,7 +153,9 @@ def test_interrupt_returns_the_best_so_far(monkeypatch, n_passes):
 def test_interrupt_within_a_pass_keeps_what_it_gained(monkeypatch):
     whole = tw.select(MATRIX, "macro-f1", 2, init="random")
     interrupt_after(monkeypatch, 1, mid_pass=True)
-    found = tw.select(MATRIX, "macro-f1", 2, init="random")
+    with pytest.raises(tw.errors.Interrupted) as caught:
+        tw.select(MATRIX, "macro-f1", 2, init="random")
+    found = caught.value.best
     assert (found.interrupted, found.passes) == (True, 1)
     assert found.history == whole.history[:2]
     assert found.expected == pytest.approx(whole.history[2], rel=1e-12)
@@ -162,7 +164,7 @@ def test_interrupt_within_a_pass_keeps_what_it_gained(monkeypatch):
 
 def test_interrupt_leaves_rows_filled(monkeypatch):
     interrupt_after(monkeypatch, 0)
-    labels = tw.select(MATRIX * (MATRIX > 0.7), "macro-f1", 4).labels
+    labels = tw.select(MATRIX * (MATRIX > 0.7), "macro-f1", 4, on_interrupt="return").labels
     assert all(len(set(row)) == 4 for row in labels.tolist())
     assert labels.min() >= 0
 

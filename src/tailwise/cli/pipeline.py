@@ -69,8 +69,6 @@ class Pipeline:
                 self.probabilities = self.calibrator.transform(self.probabilities)
         with self.watch.measure("select"):
             self.selection = self._select(self.probabilities, progress=self.progress)
-        if self.selection.interrupted:
-            raise KeyboardInterrupt
 
     def evaluate(self) -> None:
         """Score the selection on the test labels, and the most probable labels beside it."""

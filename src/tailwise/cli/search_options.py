@@ -42,7 +42,9 @@ def add_search_options(parser: argparse.ArgumentParser, *, on_tree: bool = False
     search.add_argument(
         "--batch", type=_parse_batch, default="auto", help="instances that move at once (default: %(default)s)"
     )
-    search.add_argument("--fill", default="least-loss", help="empty slots: least-loss or none (default: %(default)s)")
+    search.add_argument(
+        "--fill", default="auto", help="slots that no candidate takes: auto, least-loss or none (default: %(default)s)"
+    )
     search.add_argument("--workers", type=int, help="threads (default: all cores)")
     search.add_argument("--certify", action="store_true", help="prove how close to the optimum the selection is")
     search.add_argument("--seed", type=int, default=0, help="seed of the visiting order (default: %(default)s)")

@@ -83,6 +83,7 @@ def run(options: argparse.Namespace) -> int:
         options.k,
         priors=priors,
         progress=sys.stderr.isatty() and not options.quiet,
+        on_interrupt="return",
         **read_search_options(options),
     )
     if selection.interrupted and not options.keep_partial:

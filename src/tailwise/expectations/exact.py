@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -80,13 +79,9 @@ class Exact(SemiEmpirical):
         self._terms = [(factor, term) for factor, term in utility.terms if _has_quadrature(term)]
         self.uses_laws = not supports_exact(utility)
         plain = Mixture([(factor, term) for factor, term in utility.terms if not _has_quadrature(term)])
-        known = candidates.condition_positives()
-        self._extra = np.maximum(0.0, batch.condition_positives - known)
-        self._p = known + self._extra
-        # Fewer positives than the candidates expect are no matter here; what is linear in p takes p as it is given.
-        is_linear_in_p = not (self._terms or self.uses_laws)
-        own_batch = batch if is_linear_in_p else replace(batch, condition_positives=self._p)
-        super().__init__(plain, candidates, own_batch)
+        self._p = batch.condition_positives
+        self._extra = np.maximum(0.0, self._p - candidates.condition_positives())
+        super().__init__(plain, candidates, batch)
         if self._terms:
             largest = np.zeros(candidates.n_labels)
             nodes.find_largest(candidates.rows.labels, candidates.rows.values, largest)

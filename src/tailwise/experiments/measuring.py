@@ -93,5 +93,5 @@ def strategy_rows(
             means, deviations = average(mine)
             shown = deviations if spread and strategy.is_seeded else {}
             group = "exact" if strategy in EXACT_STRATEGIES else "paper"
-            rows.append(Row(strategy.name, means, shown, group, own=(strategy.utility,)))
+            rows.append(Row(strategy.name, means, shown, group, own=(strategy.metric,)))
     return tuple(rows)

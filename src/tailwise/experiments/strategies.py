@@ -42,12 +42,19 @@ class Strategy:
     shifted : bool
         Whether the probabilities are first shifted to the training labels' density
         (:func:`tailwise.shift_to_priors`).
+    aim : str
+        The metric that it is meant for, where that has another name than the utility.
     """
 
     name: str
     utility: str
     options: dict[str, Any] = field(default_factory=dict)
     shifted: bool = False
+    aim: str = ""
+
+    @property
+    def metric(self) -> str:
+        return self.aim or self.utility
 
     @property
     def needs_priors(self) -> bool:
@@ -59,18 +66,11 @@ class Strategy:
         return self.options.get("method") in ("ascent", "greedy", "global")
 
     def select(self, probabilities: Any, k: int, priors: LabelPriors | None, **options: Any) -> Selection:
-        """Choose k labels for each instance; probabilities are taken as they are, `shifted` or not.
-
-        Ctrl-C ends it: half a selection is no figure of a table.
-        """
-        selection = select(probabilities, self.utility, k, priors=priors, **self.options, **options)
-        proof = selection.certificate
-        if selection.interrupted or (proof is not None and proof.interrupted):
-            raise KeyboardInterrupt
-        return selection
+        """Choose exactly k labels for each instance; probabilities are taken as they are, `shifted` or not."""
+        return select(probabilities, self.utility, k, priors=priors, fill="least-loss", **self.options, **options)
 
 
-WEIGHTED = ("ps-precision", "power-law(0.5)", "log")
+WEIGHTED = ("ps-precision", "power-law(0.5)", "power-law(1)", "log")
 SEMI = {"expectation": "semi"}
 ASCENT = {**SEMI, "method": "ascent"}
 GREEDY = {**SEMI, "method": "greedy"}
@@ -87,7 +87,8 @@ GREEDY_STRATEGIES = (
     Strategy("Macro-F1 greedy", "macro-f1", GREEDY),
     Strategy("Cov greedy", "coverage", GREEDY),
 )
-PRIOR_RECALL = Strategy("Macro-R prior", "macro-recall", {**SEMI, "condition_positives": "priors"})
+# Recall with the training prior in the place of p: weights that are one over the prior.
+PRIOR_RECALL = Strategy("Macro-R prior", "power-law(1)", aim="macro-recall")
 ASCENT_STRATEGIES = (
     Strategy("Macro-P", "macro-precision", ASCENT),
     Strategy("Macro-R", "macro-recall", SEMI),

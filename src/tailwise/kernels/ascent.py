@@ -17,7 +17,7 @@ from tailwise.kernels.ranking import holds, insert
 class Swaps(NamedTuple):
     """What the rows of a batch propose. Labels and probabilities are copied here, close together in memory."""
 
-    positions: np.ndarray  # int32 (batch, k): the whole new row
+    positions: np.ndarray  # int32 (batch, k): the whole new row, -1 for an empty slot
     counts: np.ndarray  # int32 (batch, 2): labels to leave, labels to take
     labels: np.ndarray  # int32 (batch, 2, k)
     values: np.ndarray  # float64 (batch, 2, k)
@@ -33,23 +33,32 @@ class Touched(NamedTuple):
 
 LEAVE, TAKE = 0, 1
 
+# Columns of `slots`: how many labels an instance must take, and how many it may; the rest only where they gain.
+LEAST, MOST = 0, 1
+
 # Candidates that are compared with the bar at a time.
 CHUNK = 32
 
 
 @part
-def find_worst_own_gain(rows, objective, chosen, i, budget, gains):
-    """Gains of the labels that instance i has, and the least of them; minus infinity where a slot is empty."""
+def bar_of(size, least, most, weakest):
+    """What one more label must gain for a row that has `size` labels, the weakest of them with this gain."""
+    # An empty slot that must be taken is taken at any loss, one that may be at none.
+    return weakest if size >= most else -np.inf if size < least else min(weakest, 0.0)
+
+
+@part
+def find_bar(rows, objective, chosen, i, least, most, gains):
+    """Gains of the labels that instance i has, and what a rival must gain."""
     labels, values, start = rows.labels, rows.values, rows.indptr[i]
-    worst = np.inf
-    for c in range(budget):
-        x = chosen[i, c]
-        gain = -np.inf
-        if x >= 0:
-            gain = own_gain_of(objective, labels[start + x], np.float64(values[start + x]))
-        gains[c] = gain
-        worst = min(worst, gain)
-    return worst
+    size, weakest = 0, np.inf
+    while size < most and chosen[i, size] >= 0:
+        x = start + chosen[i, size]
+        gain = own_gain_of(objective, labels[x], np.float64(values[x]))
+        gains[size] = gain
+        weakest = gain if gain < weakest else weakest
+        size += 1
+    return bar_of(size, least, most, weakest)
 
 
 @part
@@ -92,29 +101,44 @@ def rank_own_labels(chosen, i, budget, gains, positions, r):
 
 
 @part
-def find_best_labels(rows, objective, chosen, i, budget, gains, positions, r):
-    """Whether instance i has better labels than its own, and then the best, its own share of the totals left out."""
+def without_losses(gains, size, least):
+    """How many of `size` labels, best first, are left without those that lose and need not be taken."""
+    while size > least and not gains[size - 1] > 0.0:
+        size -= 1
+    return size
+
+
+@part
+def find_best_labels(rows, objective, chosen, i, least, most, gains, positions, r):
+    """Put the best labels of instance i, its own share of the totals left out, into row r.
+
+    Returns how many they are, -1 where the instance has them already.
+    """
     # Arrays are taken out of their tuples before the loop: in it, each look into a tuple would cost.
     labels, values, slopes, offsets = rows.labels, rows.values, objective.slopes, objective.offsets
     start, stop = rows.indptr[i], rows.indptr[i + 1]
-    bar = find_worst_own_gain(rows, objective, chosen, i, budget, gains)
+    bar = find_bar(rows, objective, chosen, i, least, most, gains)
     size = -1  # until a rival is found, as none is for most rows in most passes
     for first in range(start, stop, CHUNK):
         last = min(first + CHUNK, stop)
         n_above = count_above(slopes, offsets, labels, values, first, last, below(bar))
-        if n_above == 0 or n_above == count_own_above(rows, objective, chosen, i, budget, first, last, below(bar)):
+        if n_above == 0 or n_above == count_own_above(rows, objective, chosen, i, most, first, last, below(bar)):
             continue
         for x in range(first, last):
             j = labels[x]
-            if slopes[j] * values[x] + offsets[j] >= below(bar) and not holds(chosen, i, budget, x - start):
+            if slopes[j] * values[x] + offsets[j] >= below(bar) and not holds(chosen, i, most, x - start):
                 gain = gain_of(objective, j, np.float64(values[x]))
-                if gain >= bar:
+                if not gain < bar:  # so that a slot that must be taken is taken even by what is no number
                     if size < 0:
-                        size = rank_own_labels(chosen, i, budget, gains, positions, r)
-                    insert(gains, positions, r, size, budget, gain, np.int32(x - start))
-                    size = min(size + 1, budget)
-                    bar = gains[budget - 1] if size == budget else -np.inf
-    return size >= 0
+                        size = rank_own_labels(chosen, i, most, gains, positions, r)
+                    insert(gains, positions, r, size, most, gain, np.int32(x - start))
+                    size = min(size + 1, most)
+                    bar = bar_of(size, least, most, gains[size - 1])
+    if least < most:
+        if size < 0:
+            size = rank_own_labels(chosen, i, most, gains, positions, r)
+        size = without_losses(gains, size, least)
+    return size
 
 
 @part
@@ -127,23 +151,27 @@ def note_swap(rows, i, swaps, r, side, position):
 
 
 @part
-def propose(rows, objective, chosen, budget, i, gains, swaps, r):
+def propose(rows, objective, chosen, least, most, i, gains, swaps, r):
     """Write into row r of swaps what instance i should leave and take."""
     swaps.counts[r, LEAVE] = 0
     swaps.counts[r, TAKE] = 0
-    has_choice = budget < rows.indptr[i + 1] - rows.indptr[i] or chosen[i, budget - 1] < 0
-    if budget > 0 and has_choice and find_best_labels(rows, objective, chosen, i, budget, gains, swaps.positions, r):
-        for c in range(budget):
-            if chosen[i, c] >= 0 and not holds(swaps.positions, r, budget, chosen[i, c]):
-                note_swap(rows, i, swaps, r, LEAVE, chosen[i, c])
-            if not holds(chosen, i, budget, swaps.positions[r, c]):
-                note_swap(rows, i, swaps, r, TAKE, swaps.positions[r, c])
+    has_choice = most < rows.indptr[i + 1] - rows.indptr[i] or least < most or chosen[i, most - 1] < 0
+    if most > 0 and has_choice:
+        size = find_best_labels(rows, objective, chosen, i, least, most, gains, swaps.positions, r)
+        if size >= 0:
+            swaps.positions[r, size:] = -1  # settle copies the whole row
+            for c in range(most):
+                if chosen[i, c] >= 0 and not holds(swaps.positions, r, size, chosen[i, c]):
+                    note_swap(rows, i, swaps, r, LEAVE, chosen[i, c])
+                if c < size and not holds(chosen, i, most, swaps.positions[r, c]):
+                    note_swap(rows, i, swaps, r, TAKE, swaps.positions[r, c])
 
 
 @step
-def propose_rows(rows, objective, chosen, budgets, instances, gains, swaps, first, last):
+def propose_rows(rows, objective, chosen, slots, instances, gains, swaps, first, last):
     for r in range(first, last):
-        propose(rows, objective, chosen, budgets[instances[r]], instances[r], gains, swaps, r)
+        i = instances[r]
+        propose(rows, objective, chosen, slots[i, LEAST], slots[i, MOST], i, gains, swaps, r)
 
 
 @part
@@ -170,16 +198,24 @@ def apply_swaps(objective, swaps, r, touched):
                 touched.size[0] += 1
 
 
+@part
+def is_short(chosen, i, least):
+    """Whether instance i has fewer labels than it must take."""
+    return least > 0 and chosen[i, least - 1] < 0
+
+
 @step
-def settle_rows(objective, chosen, budgets, instances, swaps, touched):
+def settle_rows(objective, chosen, slots, instances, swaps, touched):
     n_moved = 0
     for r in range(instances.size):
         i = instances[r]
         n_leave, n_take = swaps.counts[r, LEAVE], swaps.counts[r, TAKE]
-        # A row with empty slots takes its labels even at a loss: the budget asks for exactly k.
-        if n_take > n_leave or (n_take > 0 and change_of(objective, swaps, r) > 0.0):
+        if n_take + n_leave == 0:
+            continue
+        # A row that is short takes its labels even at a loss: the budget asks for them.
+        if is_short(chosen, i, slots[i, LEAST]) or change_of(objective, swaps, r) > 0.0:
             apply_swaps(objective, swaps, r, touched)
-            for c in range(budgets[i]):
+            for c in range(slots[i, MOST]):
                 chosen[i, c] = swaps.positions[r, c]
             n_moved += 1
     for u in range(touched.size[0]):
@@ -205,26 +241,26 @@ def make_buffers(n_labels, batch, k):
 
 
 @kernel
-def propose_part(rows, objective, chosen, budgets, instances, swaps, first, last):
+def propose_part(rows, objective, chosen, slots, instances, swaps, first, last):
     """The instances of a batch, from first to last, propose their best labels.
 
-    Shapes: chosen (n, k), positions within the row; budgets (n,), at most the row's size; instances (batch,).
-    Writes: swaps, rows first to last. Assumes: totals and lines of the objective agree with chosen.
+    Shapes: chosen (n, k), positions within the row, -1 only after the last; slots (n, 2), at most the row's size;
+    instances (batch,). Writes: swaps, rows first to last. Assumes: totals and lines of the objective agree with chosen.
     """
-    propose_rows(rows, objective, chosen, budgets, instances, np.empty(chosen.shape[1]), swaps, first, last)
+    propose_rows(rows, objective, chosen, slots, instances, np.empty(chosen.shape[1]), swaps, first, last)
 
 
 @kernel
-def settle(objective, chosen, budgets, instances, swaps, touched):
+def settle(objective, chosen, slots, instances, swaps, touched):
     """Move the instances of a batch, one by one, where that raises the utility; returns how many moved.
 
     Writes: chosen, the totals and lines of the objective, touched. Assumes: propose_part has filled swaps.
     """
-    return settle_rows(objective, chosen, budgets, instances, swaps, touched)
+    return settle_rows(objective, chosen, slots, instances, swaps, touched)
 
 
 @kernel
-def ascend(rows, objective, chosen, budgets, order, swaps, touched):
+def ascend(rows, objective, chosen, slots, order, swaps, touched):
     """Visit the instances of `order` in batches, on one thread; returns how many of them moved.
 
     Shapes: as for propose_part; order (any,), instances. Writes: as propose_part and settle.
@@ -234,6 +270,6 @@ def ascend(rows, objective, chosen, budgets, order, swaps, touched):
     n_moved = 0
     for start in range(0, order.size, batch):
         instances = order[start : start + batch]
-        propose_rows(rows, objective, chosen, budgets, instances, gains, swaps, 0, instances.size)
-        n_moved += settle_rows(objective, chosen, budgets, instances, swaps, touched)
+        propose_rows(rows, objective, chosen, slots, instances, gains, swaps, 0, instances.size)
+        n_moved += settle_rows(objective, chosen, slots, instances, swaps, touched)
     return n_moved

@@ -48,6 +48,10 @@ def compile_formula(function):
     return cfunc(SIGNATURE, error_model="numpy")(formula)
 
 
+# With fewer expected negatives, n - p is mostly what rounding left of it, and the label counts as one without any.
+FEW_NEGATIVES, FEW_NEGATIVES_SHARE = 1e-6, 1e-9
+
+
 def precision(t, q, p, n, parameter):
     return t / q if q > 0 else 0.0
 
@@ -63,13 +67,13 @@ def jaccard(t, q, p, n, parameter):
 
 
 def geometric_mean(t, q, p, n, parameter):
-    if p <= 0 or n <= p:
+    if p <= 0 or n - p <= FEW_NEGATIVES + FEW_NEGATIVES_SHARE * n:
         return 0.0
     return (max(0.0, t * (n - q - p + t)) / (p * (n - p))) ** 0.5
 
 
 def harmonic_mean(t, q, p, n, parameter):
-    if p <= 0 or n <= p:
+    if p <= 0 or n - p <= FEW_NEGATIVES + FEW_NEGATIVES_SHARE * n:
         return 0.0
     recall = t / p
     specificity = max(0.0, (n - q - p + t) / (n - p))
@@ -78,6 +82,6 @@ def harmonic_mean(t, q, p, n, parameter):
 
 def pair_order(t, q, p, n, parameter):
     """Share of the pairs of a positive and a negative instance that the selection does not put in the wrong order."""
-    if p <= 0 or n <= p:
+    if p <= 0 or n - p <= FEW_NEGATIVES + FEW_NEGATIVES_SHARE * n:
         return 0.0
     return 1 - (q - t) * (p - t) / (p * (n - p))

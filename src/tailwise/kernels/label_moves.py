@@ -94,7 +94,7 @@ def price_row(rows, objective, chosen, budgets, i, prices):
 def price_rows(rows, objective, chosen, budgets, prices, first, last):
     """Bring the prices of instances first to last up to date.
 
-    Shapes: chosen (n, k), positions within the row; budgets (n,), at most the row's size. Writes: prices.
+    Shapes: chosen (n, k), positions within the row; budgets (n,), how many labels each row has. Writes: prices.
     """
     for i in range(first, last):
         price_row(rows, objective, chosen, budgets, i, prices)

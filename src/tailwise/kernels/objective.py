@@ -45,6 +45,8 @@ RESCALE = 2.0**-500
 
 # The line lies above the gain by more than single precision can take from it, here and when it is evaluated.
 SLACK = 5e-7
+# A steeper or higher line could leave the range of single precision, and is not used.
+STEEPEST = 1e30
 # Probabilities that do not count.
 NEGLIGIBLE = 1e-14
 # What differences of psi lose in double precision.
@@ -212,6 +214,9 @@ def refresh_line(objective, j):
         exact_slope, exact_offset = exact_line(objective.quadrature, np.int64(j), totals[j, T])
         slope += exact_slope
         offset += exact_offset
+    # Where single precision cannot hold the line, an offset of infinity lets every candidate pass.
+    if not (abs(slope) < STEEPEST and abs(offset) < STEEPEST):
+        slope, offset = 0.0, np.inf
     objective.slopes[j] = slope
     objective.offsets[j] = offset + SLACK * (abs(slope) + abs(offset)) + ROUNDING * abs(totals[j, PSI])
 

@@ -16,15 +16,15 @@ class Rows(NamedTuple):
 
 
 @kernel
-def find_non_probability(values):
-    """Position of the first value outside [0, 1] (NaN included), or -1."""
+def find_odd_probability(values, smallest):
+    """Position of the first value that is neither 0 nor from smallest to 1 (NaN included), or -1."""
     n_bad = 0
     for x in range(values.size):  # counts them all: without an early exit the loop is vectorised
-        n_bad += not (values[x] >= 0.0 and values[x] <= 1.0)
+        n_bad += not ((values[x] >= smallest or values[x] == 0.0) and values[x] <= 1.0)
     if n_bad == 0:
         return -1
     x = 0
-    while values[x] >= 0.0 and values[x] <= 1.0:
+    while (values[x] >= smallest or values[x] == 0.0) and values[x] <= 1.0:
         x += 1
     return x
 

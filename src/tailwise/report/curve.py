@@ -30,7 +30,7 @@ DEFAULTS = {
     "tolerance": 1e-7,
     "max_passes": 100,
     "batch": "auto",
-    "fill": "least-loss",
+    "fill": "auto",
     "condition_positives": None,
 }
 SHIFT = "shift_to_priors"

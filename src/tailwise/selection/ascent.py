@@ -28,6 +28,9 @@ BLOCK = 32
 def select_by_ascent(problem: Problem) -> Outcome:
     """Visit the instances again and again; each takes the k labels of largest gain while all others stand still."""
     positions = starting_positions(problem)
+    # Passes do not foresee which labels fill empty slots, so that a given selection may be the better one in the end.
+    keeps_start = problem.feasible.has_short_rows and not isinstance(problem.settings.init, str)
+    others = (positions.copy(),) if keeps_start else ()
     problem.expectation.count(positions)
     history = [problem.expectation.expected()]
 
@@ -36,7 +39,7 @@ def select_by_ascent(problem: Problem) -> Outcome:
             _rehearse(problem, positions, history, bar)
         return _run_passes(problem, positions, history, bar)
 
-    return climb(problem, positions, history, str(problem.utility), run_passes)
+    return replace(climb(problem, positions, history, str(problem.utility), run_passes), others=others)
 
 
 def _run_passes(problem: Problem, positions: NDArray, history: list[float], bar: tqdm) -> bool:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tailwise.candidates import Candidates
-from tailwise.chosen import EMPTY, Chosen
-from tailwise.errors import InputError
-from tailwise.selection.budget import check_budgets
+from tailwise.errors import Interrupted
+from tailwise.selection.feasible import check_given, find_feasible
 from tailwise.selection.loading import load_both_if_paths, load_priors_if_path
 from tailwise.selection.problem import Certification, Settings
 from tailwise.selection.running import Task, run
-from tailwise.selection.starting import with_labels
 from tailwise.utilities import as_utility
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ def certify(
     selection: Any = None,
     *,
     expectation: str = "auto",
-    fill: str = "least-loss",
+    fill: str = "auto",
     rounds: int = 100,
     target_gap: float = 1e-3,
     priors: Any = None,
@@ -50,8 +48,8 @@ def certify(
     probabilities, utility, k, expectation, fill, priors, condition_positives, workers, seed
         As for :func:`select`.
     selection : Selection, array_like or path, optional
-        The selection to judge, of any tool. Its labels that are no candidates count as candidates of probability 0.
-        Default: tailwise's own.
+        The selection to judge, of any tool. Its labels that are no candidates count as candidates of probability 0
+        that an instance may take but need not. Default: tailwise's own.
     rounds : int
         Change the prices at most so often. One round gives a valid bound, more give a closer one.
     target_gap : float
@@ -62,13 +60,14 @@ def certify(
     Returns
     -------
     Certificate
-        Ctrl-C during the rounds returns the bound so far, with ``interrupted`` set.
+        Ctrl-C during the rounds raises :class:`tailwise.errors.Interrupted`, whose ``best`` holds the bound so far.
 
     Notes
     -----
     The bound covers every selection that takes, for each instance, min(k, number of its candidates) of its candidates;
-    with ``fill="least-loss"`` any other labels in the slots that remain. For an instance where the given selection
-    holds fewer labels, it also covers taking fewer.
+    where slots are filled, any other labels in the slots that remain. For an instance where the given selection
+    holds fewer labels, it also covers taking fewer; where that holds labels that are no candidates, it also covers
+    these, in any slot of the instance.
 
     There is a bound for what is linear in the selection at fixed q (precision, recall, F-beta, balanced accuracy,
     accuracy, all instance-wise utilities), for Jaccard, for coverage, and for mixtures, by both expectations; and for a
@@ -86,15 +85,13 @@ def certify(
     """
     probabilities, selection = load_both_if_paths(probabilities, selection)
     candidates = Candidates.of(probabilities)
-    given = None if selection is None else _check_given(selection, candidates, k)
+    given = None if selection is None else check_given(selection, candidates, k, "selection")
     priors = load_priors_if_path(priors)
     task = Task(
-        candidates if given is None else with_labels(candidates, given),
+        *find_feasible(candidates, k, given, fill),
         as_utility(utility, priors),
-        k,
         Settings(seed=seed, progress=progress),
         expectation=expectation,
-        fill=fill,
         workers=workers,
         priors=priors,
         condition_positives=condition_positives,
@@ -103,19 +100,6 @@ def certify(
     certificate = run(task).certificate
     if certificate is None:  # Ctrl-C during the selection: there is no bound yet
         raise KeyboardInterrupt
+    if certificate.interrupted:
+        raise Interrupted(certificate)
     return certificate
-
-
-def _check_given(selection: Any, candidates: Candidates, k: Any) -> Chosen:
-    n, m = candidates.shape
-    given = Chosen.of(selection, m, n_instances=n, like="probabilities")
-    budgets = check_budgets(k, *candidates.shape)
-    sizes = (given.labels != EMPTY).sum(axis=1)
-    if budgets is not None and (sizes > budgets).any():
-        i = int((sizes > budgets).argmax())
-        msg = (
-            f"selection must hold at most k={budgets[i]} labels for an instance. Got {sizes[i]} for instance {i}. "
-            "Give the k that it was made for."
-        )
-        raise InputError(msg)
-    return given

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tailwise.candidates import Candidates
 from tailwise.chosen import EMPTY, Chosen
+from tailwise.errors import NumericalError
 from tailwise.expectations import Exact, SemiEmpirical
 from tailwise.expectations.exact import supports_exact
 from tailwise.expectations.poisson_binomial import expect_by_probabilities
@@ -20,7 +23,7 @@ from tailwise.utilities.macro import FormulaUtility
 if TYPE_CHECKING:
     from tailwise.utilities import Utility
 
-__all__ = ["expect", "expected_utility"]
+__all__ = ["check_value", "expect", "expected_utility"]
 
 
 def expected_utility(
@@ -80,7 +83,7 @@ def expect(utility: Utility, candidates: Candidates, chosen: Chosen, batch: Batc
     if expectation == "semi":
         semi = SemiEmpirical(utility, candidates, batch)
         semi.count_labels(chosen)
-        return semi.expected()
+        return check_value(utility, semi.expected())
     by_laws = [(factor, term) for factor, term in utility.terms if not supports_exact(term)]
     exact = Exact(Mixture([part for part in utility.terms if part not in by_laws]), candidates, batch)
     exact.count_labels(chosen)
@@ -88,4 +91,18 @@ def expect(utility: Utility, candidates: Candidates, chosen: Chosen, batch: Batc
     formulas = [(factor / batch.n_labels, term.formula) for factor, term in by_laws if isinstance(term, FormulaUtility)]
     if formulas:
         value += float(expect_by_probabilities(formulas, candidates, chosen, batch)[0].sum())
+    return check_value(utility, value)
+
+
+def check_value(utility: Utility, value: float) -> float:
+    """Refuse a value that the utility cannot have, which only rounding or overflow can lead to."""
+    low, high = utility.range
+    slack = 1e-6 * max(abs(low), abs(high), 1.0)
+    if not (np.isfinite(value) and low - slack <= value <= high + slack):
+        msg = (
+            f"The expected {utility} must be a number between {low:g} and {high:g}. It came out as {value:.9g}: the "
+            "input is too extreme to compute with, or condition_positives speak of more positives than instances. "
+            "Use less extreme factors, parameters, probabilities or condition_positives."
+        )
+        raise NumericalError(msg)
     return value

@@ -28,9 +28,8 @@ def select_globally(problem: Problem) -> Outcome:
     outcome = select_by_ascent(problem)
     if outcome.interrupted or outcome.passes >= problem.settings.max_passes:
         return outcome
-    has_short_rows = (problem.room < problem.budgets).any()
-    by_rows = outcome.positions.copy() if has_short_rows else None
-    return replace(climb_globally(problem, outcome.positions, [*outcome.history]), by_rows=by_rows)
+    others = (*outcome.others, outcome.positions.copy()) if problem.feasible.has_short_rows else ()
+    return replace(climb_globally(problem, outcome.positions, [*outcome.history]), others=others)
 
 
 def climb_globally(problem: Problem, positions: NDArray, history: list[float]) -> Outcome:

@@ -16,19 +16,20 @@ if TYPE_CHECKING:
 __all__ = ["select_greedy"]
 
 
-def select_greedy(problem: Problem) -> Outcome:
-    """A pass of ascent from nothing selected, one instance at a time.
+def select_greedy(problem: Problem, instances: NDArray | None = None, positions: NDArray | None = None) -> Outcome:
+    """A pass of ascent from nothing selected, one instance at a time; or over some instances, from given positions.
 
     The paper's greedy, made for a stream, knows p only of the instances seen; here the whole batch is at hand, so p is
     that of the batch.
     """
-    positions = problem.empty_positions()
-    order = np.random.default_rng(problem.settings.seed).permutation(problem.budgets.size)
+    positions = problem.empty_positions() if positions is None else positions
+    instances = np.arange(problem.candidates.n_instances) if instances is None else instances
+    order = np.random.default_rng(problem.settings.seed).permutation(instances)
     buffers = make_buffers(problem.candidates.n_labels, 1, positions.shape[1])
-    rows, room = problem.candidates.rows, problem.room
+    rows, slots = problem.candidates.rows, problem.feasible.slots
     for part in _doubling(order) if problem.expectation.uses_quadrature else [order]:
         problem.expectation.count(positions)
-        ascend(rows, problem.expectation.objective, positions, room, part, *buffers)
+        ascend(rows, problem.expectation.objective, positions, slots, part, *buffers)
     problem.expectation.count(positions)
     return Outcome(positions, (problem.expectation.expected(),))
 

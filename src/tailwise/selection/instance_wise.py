@@ -27,7 +27,7 @@ def select_instance_wise(problem: Problem) -> Outcome:
 
     The gain is a_j eta + b_j; by exact expectation another function of eta for each label, not of the selection.
     """
-    if problem.expectation.uses_quadrature:
+    if problem.expectation.uses_quadrature or problem.feasible.has_optional_labels:
         return _select_by_gain(problem)
     slopes, offsets = (np.ascontiguousarray(column) for column in problem.expectation.objective.linear.T)
     positions = select_best(problem, problem.candidates.rows, slopes, offsets)
@@ -47,8 +47,8 @@ def _select_by_gain(problem: Problem) -> Outcome:
 
 def select_best(problem: Problem, rows: Rows, slopes: NDArray = ONE, offsets: NDArray = ZERO) -> NDArray:
     """Positions of the labels of largest slope_j * eta + offset_j in each row, by default of the most probable."""
-    positions, room = problem.empty_positions(), problem.room
+    positions, least = problem.empty_positions(), problem.feasible.least
     problem.threads.split(
-        room.size, lambda first, last: select_by_line(rows, slopes, offsets, room, positions, first, last)
+        least.size, lambda first, last: select_by_line(rows, slopes, offsets, least, positions, first, last)
     )
     return positions

@@ -55,27 +55,28 @@ class LabelMoves:
     def run_pass(self, positions: NDArray, labels: NDArray) -> int:
         """Let labels move to their best sets; returns how many moved."""
         problem, n_moved = self._problem, 0
-        rows, objective, room = problem.candidates.rows, problem.expectation.objective, problem.room
+        rows, objective = problem.candidates.rows, problem.expectation.objective
+        held = (positions >= 0).sum(axis=1)  # labels swap places: a row keeps as many as it has
         problem.threads.split(
             positions.shape[0],
-            lambda first, last: price_rows(rows, objective, positions, room, self._prices, first, last),
+            lambda first, last: price_rows(rows, objective, positions, held, self._prices, first, last),
         )
         for batch in np.array_split(labels, min(BATCHES, max(1, labels.size))):
-            moves = self._propose(positions, room, batch)
+            moves = self._propose(positions, held, batch)
             n_moved += settle_labels(
-                rows, objective, self._columns, positions, room, self._prices, batch, self._is_wanted, moves, self._undo
+                rows, objective, self._columns, positions, held, self._prices, batch, self._is_wanted, moves, self._undo
             )
             problem.expectation.raise_failure()
         return n_moved
 
-    def _propose(self, positions: NDArray, room: NDArray, labels: NDArray) -> NDArray:
+    def _propose(self, positions: NDArray, held: NDArray, labels: NDArray) -> NDArray:
         """Which labels of a batch want to move; their sets are left in self._is_wanted."""
         moves = np.zeros(labels.size, dtype=np.bool_)
         worth, columns, prices, is_wanted = self._worth, self._columns, self._prices, self._is_wanted
 
         def propose(part: int, first: int, last: int) -> None:
             bench = self._benches[part]
-            propose_labels(worth, columns, positions, room, prices, labels, bench, is_wanted, moves, first, last)
+            propose_labels(worth, columns, positions, held, prices, labels, bench, is_wanted, moves, first, last)
 
         self._problem.threads.share(self._edges(labels), propose)
         return moves

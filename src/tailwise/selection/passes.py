@@ -23,25 +23,25 @@ ENTRIES_PER_CALL = 20_000_000
 def run_pass(problem: Problem, positions: NDArray, order: NDArray, batch: int) -> int:
     """Let the instances of `order`, `batch` at a time, move to their best labels; returns how many moved."""
     buffers = make_buffers(problem.candidates.n_labels, batch, positions.shape[1])
-    rows, objective, room = problem.candidates.rows, problem.expectation.objective, problem.room
+    rows, objective, slots = problem.candidates.rows, problem.expectation.objective, problem.feasible.slots
     entries_per_batch = max(1, problem.candidates.n_entries * batch // order.size)
     n_moved = 0
     if problem.threads.workers == 1 or entries_per_batch < MIN_SHARED_ENTRIES:
         step = batch * max(1, ENTRIES_PER_CALL // entries_per_batch)
         for start in range(0, order.size, step):
-            n_moved += ascend(rows, objective, positions, room, order[start : start + step], *buffers)
+            n_moved += ascend(rows, objective, positions, slots, order[start : start + step], *buffers)
             problem.expectation.raise_failure()
         return n_moved
     for start in range(0, order.size, batch):
         instances = order[start : start + batch]
-        _propose_shared(problem, positions, room, instances, buffers[0])
-        n_moved += settle(objective, positions, room, instances, *buffers)
+        _propose_shared(problem, positions, instances, buffers[0])
+        n_moved += settle(objective, positions, slots, instances, *buffers)
     return n_moved
 
 
-def _propose_shared(problem: Problem, positions: NDArray, room: NDArray, instances: NDArray, swaps: Swaps) -> None:
-    rows, objective = problem.candidates.rows, problem.expectation.objective
+def _propose_shared(problem: Problem, positions: NDArray, instances: NDArray, swaps: Swaps) -> None:
+    rows, objective, slots = problem.candidates.rows, problem.expectation.objective, problem.feasible.slots
     problem.threads.split(
         instances.size,
-        lambda first, last: propose_part(rows, objective, positions, room, instances, swaps, first, last),
+        lambda first, last: propose_part(rows, objective, positions, slots, instances, swaps, first, last),
     )

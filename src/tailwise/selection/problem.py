@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tailwise.engines import Threads
     from tailwise.expectations import SemiEmpirical
+    from tailwise.selection.feasible import Feasible
 
 __all__ = ["Certification", "Outcome", "Problem", "Settings"]
 
@@ -40,7 +41,9 @@ class Settings:
         if not is_integer(self.max_passes) or self.max_passes < 1:
             msg = f"max_passes must be an integer of at least 1. Got {self.max_passes!r}."
             raise InputError(msg)
-        if self.batch != "auto" and (not is_integer(self.batch) or int(self.batch) < 1):
+        if not (isinstance(self.batch, str) and self.batch == "auto") and not (
+            is_integer(self.batch) and int(self.batch) >= 1
+        ):
             msg = f"batch must be an integer of at least 1, or 'auto'. Got {self.batch!r}. The paper's algorithm is 1."
             raise InputError(msg)
         check_seed(self.seed)
@@ -73,20 +76,15 @@ class Problem:
     candidates: Candidates
     utility: Utility
     expectation: SemiEmpirical
-    budgets: NDArray  # (n,), as asked for; all candidates where there is no budget
+    feasible: Feasible
     settings: Settings
     threads: Threads
-    has_budget: bool = True
     rehearsal: SemiEmpirical | None = None  # a cheaper expectation that leads near the optimum of the other
-
-    @property
-    def room(self) -> NDArray:
-        """How many candidates each instance can take: its budget, or all it has."""
-        return np.minimum(self.budgets, self.candidates.sizes)
 
     def empty_positions(self) -> NDArray:
         """A selection of nothing, (n, largest budget)."""
-        return np.full((self.budgets.size, max(1, int(self.budgets.max()))), -1, dtype=np.int32)
+        budgets = self.feasible.budgets
+        return np.full((budgets.size, max(1, int(budgets.max()))), -1, dtype=np.int32)
 
 
 @dataclass(frozen=True)
@@ -98,4 +96,4 @@ class Outcome:
     passes: int = 1
     converged: bool = True
     interrupted: bool = False
-    by_rows: NDArray | None = None  # what row passes alone led to, where empty slots may make it the better one
+    others: tuple[NDArray, ...] = ()  # positions found on the way, which may be better once empty slots are filled

@@ -54,14 +54,14 @@ class Proof:
         )
 
 
-def prove(problem: Problem, outcome: Outcome, aim: Certification, *, fills: bool) -> tuple[Outcome, Proof]:
+def prove(problem: Problem, outcome: Outcome, aim: Certification) -> tuple[Outcome, Proof]:
     """Bound the value of every selection of candidates; the outcome is the best one that was found on the way."""
     begin, expectation = time.perf_counter(), problem.expectation
     check_supported(problem.utility, expectation)
-    worth = check_formulas(expectation, fills=fills and bool((problem.room < problem.budgets).any()))
+    worth = check_formulas(expectation, fills=problem.feasible.fills and problem.feasible.has_short_rows)
     start, least, room = _starting_prices(problem, outcome, aim)
     offset = _count_nothing(problem, outcome)
-    rounds = aim.rounds if problem.has_budget else 1
+    rounds = aim.rounds if problem.feasible.has_budget else 1
     states = descend(Bound(worth, expectation.columns, room, problem.threads), start, least, rounds)
     prices, interrupted = None, False
     bar = tqdm(unit=" rounds", total=rounds, disable=not problem.settings.progress, desc="upper bound")
@@ -100,7 +100,7 @@ def _count_nothing(problem: Problem, outcome: Outcome) -> float:
 
 def _repair(problem: Problem, outcome: Outcome, prices: Prices) -> Outcome:
     """What is linear is optimal already, and without a budget every label has its best set."""
-    is_optimal = problem.expectation.is_linear or not problem.has_budget
+    is_optimal = problem.expectation.is_linear or not problem.feasible.has_budget
     return outcome if is_optimal else repair(problem, outcome, prices.shares)
 
 
@@ -111,23 +111,25 @@ def _largest_fill(worth: Worth) -> float:
 
 def _starting_prices(problem: Problem, outcome: Outcome, aim: Certification) -> tuple[NDArray, NDArray, NDArray]:
     """Halfway between the weakest label that an instance has and the best that it has not; the least; the room."""
-    n = problem.candidates.n_instances
-    if not problem.has_budget:
+    n, room = problem.candidates.n_instances, problem.feasible.most
+    if not problem.feasible.has_budget:
         return np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64)
-    rows, room, positions = problem.candidates.rows, problem.room, outcome.positions
+    rows, positions = problem.candidates.rows, outcome.positions
+    held = (positions >= 0).sum(axis=1)
     problem.expectation.count(positions)
     objective, prices = problem.expectation.objective, make_row_prices(n)
-    problem.threads.split(n, lambda a, b: price_rows(rows, objective, positions, room, prices, a, b))
-    scale = np.abs(prices.weakest[np.isfinite(prices.weakest)]).max(initial=1e-12)
+    problem.threads.split(n, lambda a, b: price_rows(rows, objective, positions, held, prices, a, b))
+    weakest = np.where(held < room, 0.0, prices.weakest)  # an empty slot is worth nothing
+    scale = np.abs(weakest[np.isfinite(weakest)]).max(initial=1e-12)
     # An instance that takes all its candidates pays any price, one that takes nothing asks any.
-    other = np.where(np.isfinite(prices.other), prices.other, prices.weakest - scale)
-    start = np.where(room > 0, (prices.weakest + other) / 2, BEYOND_WORTH)
+    other = np.where(np.isfinite(prices.other), prices.other, weakest - scale)
+    start = np.where(room > 0, (weakest + other) / 2, BEYOND_WORTH)
     return start, _least_prices(problem, aim), room
 
 
 def _least_prices(problem: Problem, aim: Certification) -> NDArray:
-    """No price is below 0 for an instance whose given selection holds fewer labels than it could."""
-    least = np.full(problem.candidates.n_instances, -np.inf)
+    """No price is below 0 for an instance that may leave slots empty, or whose given selection does."""
+    may_leave = problem.feasible.least < problem.feasible.most
     if aim.given is not None:
-        least[(aim.given.labels >= 0).sum(axis=1) < problem.room] = 0.0
-    return least
+        may_leave |= (aim.given.labels >= 0).sum(axis=1) < problem.feasible.least
+    return np.where(may_leave, 0.0, -np.inf)

@@ -36,12 +36,13 @@ def repair(problem: Problem, outcome: Outcome, shares: NDArray) -> Outcome:
         problem.expectation.count(outcome.positions)
         return replace(outcome, interrupted=found.interrupted)
     history = (*outcome.history, *(max(best, value) for value in found.history[1:]))
-    return replace(found, history=history, passes=len(history) - 1, by_rows=outcome.by_rows)
+    others = (*outcome.others, outcome.positions) if problem.feasible.has_short_rows else ()
+    return replace(found, history=history, passes=len(history) - 1, others=others)
 
 
 def _most_shared(problem: Problem, shares: NDArray) -> NDArray:
     """For each instance the candidates that were most often in the best sets of their labels."""
     positions = problem.empty_positions()
     gains = np.full(positions.shape, -np.inf)
-    keep_most_shared(problem.expectation.columns, shares, TIE_BREAK, problem.room, gains, positions)
+    keep_most_shared(problem.expectation.columns, shares, TIE_BREAK, problem.feasible.most, gains, positions)
     return positions

@@ -15,8 +15,8 @@ from tailwise.expectations.exact import supports_exact
 from tailwise.parameters import check_choice
 from tailwise.selection.ascent import select_by_ascent
 from tailwise.selection.batch import describe_batch
-from tailwise.selection.budget import check_budgets
-from tailwise.selection.expected import expect
+from tailwise.selection.expected import check_value, expect
+from tailwise.selection.feasible import Feasible
 from tailwise.selection.finishing import finish
 from tailwise.selection.global_ascent import select_globally
 from tailwise.selection.greedy import select_greedy
@@ -45,7 +45,6 @@ _METHODS = {
 }
 METHODS = ("auto", *_METHODS)
 EXPECTATIONS = ("auto", "semi", "exact")
-FILLS = ("least-loss", "none")
 # Up to so many candidates "auto" takes the time for label passes: about as long as 3 to 10 times the row passes.
 MOST_GLOBAL_ENTRIES = 50_000_000
 # Up to so many "global" also looks for a better selection where the prices of a proof point: a fraction of a second.
@@ -58,12 +57,11 @@ class Task:
     """What is asked for: candidates, a utility, budgets, and how to go about it."""
 
     candidates: Candidates
+    feasible: Feasible
     utility: Utility
-    k: Any
     settings: Settings
     method: str = "auto"
     expectation: str = "auto"
-    fill: str = "least-loss"
     workers: int | None = None
     priors: LabelPriors | None = None
     condition_positives: Any = None
@@ -73,23 +71,20 @@ class Task:
 def run(task: Task) -> Selection:
     """Select, fill, and prove where that is asked for."""
     begin = time.perf_counter()
-    candidates, utility = task.candidates, task.utility
-    check_choice("fill", task.fill, FILLS)
-    budgets = check_budgets(task.k, *candidates.shape)
+    candidates, feasible, utility = task.candidates, task.feasible, task.utility
     name = _check_expectation(task.expectation, utility)
+    budgets = feasible.budgets if feasible.has_budget else None
     batch = describe_batch(candidates, budgets, task.priors, task.condition_positives)
     expectation = (Exact if name == "exact" else SemiEmpirical)(utility, candidates, batch)
-    method = _check_method(task.method, expectation, budgets, utility)
+    method = _check_method(task.method, expectation, feasible, utility)
     needs_one = expectation.needs_one_thread or candidates.n_entries < MIN_SHARED_ENTRIES
     with Threads(task.workers, needs_one=needs_one) as threads:
         rehearsal = SemiEmpirical(utility, candidates, expectation.batch) if expectation.is_dear else None
-        slots = candidates.sizes if budgets is None else budgets
-        problem = Problem(
-            candidates, utility, expectation, slots, task.settings, threads, budgets is not None, rehearsal
-        )
+        problem = Problem(candidates, utility, expectation, feasible, task.settings, threads, rehearsal)
         outcome, proof = _select(task, problem, method)
         unfilled = expectation.expected()
-        labels, value = _fill(task, problem, outcome, batch)
+        labels, value = _fill(problem, outcome, batch)
+    check_value(utility, value)
     return Selection(
         labels,
         candidates.n_labels,
@@ -108,32 +103,33 @@ def run(task: Task) -> Selection:
 
 def _select(task: Task, problem: Problem, method: str) -> tuple[Outcome, Proof | None]:
     """The candidates that are selected, and the proof where one is asked for."""
-    fills, aim = task.fill == "least-loss", task.certification
-    if not problem.has_budget:
+    aim = task.certification
+    if not problem.feasible.has_budget:
         outcome = select_without_budget(problem.expectation, problem.threads)
     else:
         outcome = _METHODS[method](problem)
     if _is_quick(task, method) and not outcome.interrupted:
-        outcome, _ = prove(problem, outcome, QUICK, fills=fills)
+        outcome, _ = prove(problem, outcome, QUICK)
     if aim is None or outcome.interrupted:
         return outcome, None
-    return prove(problem, outcome, aim, fills=fills)
+    return prove(problem, outcome, aim)
 
 
-def _fill(task: Task, problem: Problem, outcome: Outcome, batch: Batch) -> tuple[NDArray, float]:
+def _fill(problem: Problem, outcome: Outcome, batch: Batch) -> tuple[NDArray, float]:
     """The labels of all slots, and what they are worth."""
-    expectation, positions = problem.expectation, outcome.positions
-    fills = task.fill == "least-loss" and problem.has_budget
-    budgets = problem.budgets if problem.has_budget else (positions >= 0).sum(axis=1)
-    labels = finish(expectation, positions, budgets, task.settings.init, fills=fills)
-    value = _value_of(labels, expectation, batch, task.utility)
-    if not fills or outcome.by_rows is None:
-        return labels, value
-    # Filled slots are not foreseen by the passes, so that row passes alone may end higher; then theirs is taken.
-    expectation.count(outcome.by_rows)
-    others = finish(expectation, outcome.by_rows, budgets, task.settings.init, fills=True)
-    other_value = _value_of(others, expectation, batch, task.utility)
-    return (others, other_value) if other_value > value else (labels, value)
+    labels, value = _finish(problem, outcome.positions, batch)
+    # Filled slots are not foreseen by the passes, so that what was found on the way may end higher; then it is taken.
+    for positions in outcome.others if problem.feasible.fills else ():
+        problem.expectation.count(positions)
+        other_labels, other_value = _finish(problem, positions, batch)
+        if other_value > value:
+            labels, value = other_labels, other_value
+    return labels, value
+
+
+def _finish(problem: Problem, positions: NDArray, batch: Batch) -> tuple[NDArray, float]:
+    labels = finish(problem.expectation, positions, problem.feasible)
+    return labels, _value_of(labels, problem.expectation, batch, problem.utility)
 
 
 def _certificate(
@@ -142,10 +138,12 @@ def _certificate(
     """The proof, held against the value of the selection found, or of the given one."""
     assert task.certification is not None
     given, expectation = task.certification.given, problem.expectation
-    n_filled = int((problem.budgets - problem.room).sum()) if task.fill == "least-loss" else 0
+    feasible = problem.feasible
+    n_filled = int((feasible.budgets - feasible.least).sum()) if feasible.fills else 0
     # What is linear is filled in the best way there is; of the rest a slot gains at most so much.
-    is_full = given is None or bool(((given.labels >= 0).sum(axis=1) == problem.budgets).all())
-    filled = value - unfilled if expectation.is_linear and is_full else n_filled * proof.largest_fill
+    is_full = given is None or bool(((given.labels >= 0).sum(axis=1) == feasible.budgets).all())
+    is_best = expectation.is_linear and is_full and not feasible.has_optional_labels
+    filled = value - unfilled if is_best else n_filled * proof.largest_fill
     judged = value if given is None else expect(task.utility, task.candidates, given, batch, expectation.name)
     return proof.certificate(problem, judged, filled)
 
@@ -155,9 +153,9 @@ def _is_quick(task: Task, method: str) -> bool:
     return method == "global" and task.candidates.n_entries <= MOST_PRICED_ENTRIES and is_supported(task.utility)
 
 
-def _check_method(method: str, expected: SemiEmpirical, budgets: NDArray | None, utility: Utility) -> str:
+def _check_method(method: str, expected: SemiEmpirical, feasible: Feasible, utility: Utility) -> str:
     check_choice("method", method, METHODS)
-    if budgets is None:
+    if not feasible.has_budget:
         if method != "auto":
             msg = f"method must be 'auto' where there is no budget (k=None, -k none). Got {method!r}."
             raise InputError(msg)

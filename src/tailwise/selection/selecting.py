@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tailwise.candidates import Candidates
+from tailwise.errors import Interrupted
+from tailwise.parameters import check_choice
+from tailwise.selection.feasible import find_feasible, warn_of_empty_slots
 from tailwise.selection.loading import load_if_path, load_priors_if_path
 from tailwise.selection.problem import Certification, Settings
 from tailwise.selection.running import METHODS, Task, run
-from tailwise.selection.starting import check_start, with_labels
+from tailwise.selection.starting import check_start
 from tailwise.utilities import as_utility
 
 if TYPE_CHECKING:
@@ -29,11 +32,12 @@ def select(
     tolerance: float = 1e-7,
     max_passes: int = 100,
     batch: int | str = "auto",
-    fill: str = "least-loss",
+    fill: str = "auto",
     workers: int | None = None,
     seed: int = 0,
     certify: bool = False,
     progress: bool = False,
+    on_interrupt: str = "raise",
     priors: Any = None,
     condition_positives: Any = None,
 ) -> Selection:
@@ -65,15 +69,19 @@ def select(
         built-in utility and mixture but G-mean, H-mean and AUC; for these and for formulas of your own, "exact" takes
         more than ten times as long, and gains are exact for labels of at most 8 expected positives.
     init : {"top", "random", "greedy"} or selection
-        Where the ascent starts.
+        Where the ascent starts. Labels of a selection that are no candidates count as candidates of probability 0 that
+        an instance may keep but need not; an instance with fewer labels than it must take is completed first.
     tolerance : float
         The ascent stops when a pass gains less; label passes also when one gains less than 3e-5 of the utility.
     max_passes : int
         The ascent stops after so many passes.
     batch : int or "auto"
         Instances that move at the same time; 1 is the paper's algorithm, "auto" an 8th of the batch.
-    fill : {"least-loss", "none"}
-        An instance with fewer than k candidates gets the zero-probability labels that cost least, or keeps empty slots.
+    fill : {"auto", "least-loss", "none"}
+        What to do for an instance with fewer than k candidates: "least-loss" fills its slots with those of all other
+        labels, of probability 0, that cost least; "none" leaves the slots empty (-1). "auto" fills them where the
+        input holds every label of every instance, as a dense matrix does; of a sparse matrix, a pair or a table only
+        what is stored can come out (stored zeros, too), and a warning says how many instances have empty slots.
     workers : int, optional
         Threads; by default all cores. The result is the same for every number.
     seed : int
@@ -83,11 +91,14 @@ def select(
         proof points. See :func:`certify`, also for what a proof can be had for.
     progress : bool
         Show a progress bar on standard error.
+    on_interrupt : {"raise", "return"}
+        What Ctrl-C during the passes or the proof does: raise :class:`tailwise.errors.Interrupted`, a
+        KeyboardInterrupt whose ``best`` is the best selection so far; or return that, with ``interrupted`` set.
     priors : LabelPriors, 0/1 matrix of training labels, or path, optional
         For utility names that need them, and for ``condition_positives="priors"``.
     condition_positives : array_like of shape (m,) or "priors", optional
         p per label, where the candidates hold only part of it: expected counts in this batch, or "priors" for training
-        priors times n. Default: the sum of the probabilities. By exact expectation, what exceeds that sum is added.
+        priors times n. Default, and always the least: the sum of the label's probabilities.
 
     Returns
     -------
@@ -97,9 +108,8 @@ def select(
     Notes
     -----
     A pass costs O(nnz) time; memory is that of the candidates plus O(n k + m), label passes hold the candidates once
-    more, by label. The utility never falls from pass to
-    pass. Ctrl-C during an ascent returns the best selection so far, with ``interrupted`` set. Only candidates are
-    considered before empty slots are filled. Paper: sections 4.2-4.4.
+    more, by label. The utility never falls from pass to pass. Only candidates are considered before empty slots are
+    filled. Paper: sections 4.2-4.4.
 
     Examples
     --------
@@ -110,23 +120,25 @@ def select(
     >>> tw.select(probabilities, "macro-f1", k=1).labels.ravel()
     array([1, 2, 0], dtype=int32)
     """
+    check_choice("on_interrupt", on_interrupt, ("raise", "return"))
     candidates = Candidates.of(load_if_path(probabilities))
-    start = check_start(init, *candidates.shape)
+    start = check_start(init, candidates, k)
     priors = load_priors_if_path(priors)
-    if certify and not isinstance(start, str):
-        candidates = with_labels(candidates, start)
-    return run(
+    selection = run(
         Task(
-            candidates,
+            *find_feasible(candidates, k, None if isinstance(start, str) else start, fill),
             as_utility(utility, priors),
-            k,
             Settings(start, tolerance, max_passes, batch, seed, progress),
             method,
             expectation,
-            fill,
             workers,
             priors,
             condition_positives,
             Certification() if certify else None,
         )
     )
+    if fill == "auto":
+        warn_of_empty_slots(selection, k)
+    if selection.interrupted and on_interrupt == "raise":
+        raise Interrupted(selection)
+    return selection

@@ -76,6 +76,11 @@ class Utility(ABC):
             return UtilityClass.FULLY_LINEAR if self.linear_in_labels else UtilityClass.LINEAR_IN_PREDICTIONS
         return UtilityClass.LINEAR_IN_LABELS if self.linear_in_labels else UtilityClass.NONLINEAR
 
+    @property
+    def range(self) -> tuple[float, float]:
+        """Values between which the utility lies on every batch."""
+        return sum(f * term.range[0] for f, term in self.terms), sum(f * term.range[1] for f, term in self.terms)
+
     @staticmethod
     def from_formula(function: Callable, *, name: str | None = None, compiled: bool = True) -> Utility:
         """The mean over labels of a formula of your own; see :class:`tailwise.utilities.Custom`."""
@@ -113,6 +118,7 @@ class SingleUtility(Utility):
     """A utility that is no mixture."""
 
     name: ClassVar[str]
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     @property
     def terms(self) -> tuple[tuple[float, SingleUtility], ...]:

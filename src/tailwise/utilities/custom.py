@@ -37,6 +37,7 @@ class Custom(FormulaUtility):
     """
 
     name = "formula"
+    range = (-math.inf, math.inf)
 
     def __init__(self, function: Callable, *, name: str | None = None, compiled: bool = True) -> None:
         if not callable(function):

@@ -39,14 +39,8 @@ class WeightedInstance(InstanceWise):
     name = "weighted-instance"
 
     def __init__(self, w00: Any = 0.0, w01: Any = 0.0, w10: Any = 0.0, w11: Any = 0.0) -> None:
-        self._weights = {
-            name: np.asarray(weight, dtype=np.float64)
-            for name, weight in (("w00", w00), ("w01", w01), ("w10", w10), ("w11", w11))
-        }
-        for name, weight in self._weights.items():
-            if not np.isfinite(weight).all():
-                msg = f"{name} must be finite. Got {weight[~np.isfinite(weight)][0] if weight.ndim else weight}."
-                raise UtilityError(msg)
+        weights = (("w00", w00), ("w01", w01), ("w10", w10), ("w11", w11))
+        self._weights = {name: _check_weight(name, weight) for name, weight in weights}
 
     def weights(self, batch: Batch) -> tuple[Any, Any, Any, Any]:
         return tuple(self._weights.values())  # type: ignore[return-value]
@@ -58,8 +52,16 @@ class WeightedInstance(InstanceWise):
 class _WeightedPrecision(InstanceWise):
     """Weights on true positives alone, divided by the budget: w_j / k."""
 
+    remedy = "Use smaller parameters."
+
     def weights(self, batch: Batch) -> tuple[Any, Any, Any, Any]:
-        return 0.0, 0.0, 0.0, self.label_weights() * (batch.n_instances / batch.n_slots)
+        with np.errstate(over="ignore", divide="ignore"):
+            weights = np.asarray(self.label_weights())
+        if not np.isfinite(weights).all():
+            j = int(np.argmax(~np.isfinite(weights)))
+            msg = f"{self} must give every label a finite weight. Got {weights[j]} for label {j}. {self.remedy}"
+            raise UtilityError(msg)
+        return 0.0, 0.0, 0.0, weights * (batch.n_instances / batch.n_slots)
 
     def label_weights(self) -> NDArray | float:
         return 1.0
@@ -105,6 +107,7 @@ class PropensityScoredPrecision(_PriorWeightedPrecision):
     """
 
     name = "ps-precision"
+    remedy = "Use a smaller a, and a b above 0."
 
     def __init__(self, priors: Any = None, a: float = 0.55, b: float = 1.5) -> None:
         super().__init__(priors)
@@ -163,9 +166,22 @@ class Hamming(InstanceWise):
     r"""Hamming utility: :math:`\frac1{nm} \sum_j (tp_j + tn_j)`, one minus the Hamming loss."""
 
     name = "hamming"
+    range = (0.0, 1.0)
 
     def weights(self, batch: Batch) -> tuple[Any, Any, Any, Any]:
         return 1 / batch.n_labels, 0.0, 0.0, 1 / batch.n_labels
+
+
+def _check_weight(name: str, weight: Any) -> NDArray:
+    try:
+        weights = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"{name} must be a number or one number per label. Got {type(weight).__name__}: {error}."
+        raise UtilityError(msg) from error
+    if not np.isfinite(weights).all():
+        msg = f"{name} must be finite. Got {weights[~np.isfinite(weights)][0] if weights.ndim else weights}."
+        raise UtilityError(msg)
+    return weights
 
 
 def _check_parameter(name: str, value: float, smallest: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -46,6 +47,7 @@ class InstanceWise(LinearUtility):
     """
 
     linear_in_labels = True
+    range = (-math.inf, math.inf)  # as its weights are
 
     @abstractmethod
     def weights(self, batch: Batch) -> tuple[Any, Any, Any, Any]:

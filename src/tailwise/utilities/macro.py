@@ -37,6 +37,10 @@ __all__ = [
 PROPORTIONAL, CONVEX, CONCAVE, UNKNOWN = "proportional", "convex", "concave", "unknown"
 
 
+# Exact values keep their relative error of 1e-6 up to ten times this; beyond it, F-beta is recall to six digits.
+LARGEST_BETA = 1000.0
+
+
 class Formula(NamedTuple):
     """psi(t, q, p, n, parameter) of one label, and its address as a C function once a kernel needs it."""
 
@@ -82,16 +86,17 @@ class MacroFBeta(FormulaUtility):
     Parameters
     ----------
     beta : float
-        How much more recall counts than precision.
+        How much more recall counts than precision; above 0 and at most 1000.
     """
 
     name = "macro-fbeta"
 
     def __init__(self, beta: float = 1.0) -> None:
         self.beta = float(beta)
-        if not (np.isfinite(self.beta) and self.beta > 0):
+        if not 0 < self.beta <= LARGEST_BETA:
             msg = (
-                f"beta must be a finite number above 0. Got {beta}. Use MacroPrecision for 0, MacroRecall for infinity."
+                f"beta must be above 0 and at most {LARGEST_BETA:g}. Got {beta}. "
+                "Use MacroPrecision (macro-precision) for 0, MacroRecall (macro-recall) for larger ones."
             )
             raise UtilityError(msg)
         self.formula = _built_in("f_beta", PROPORTIONAL, self.beta)
@@ -174,10 +179,13 @@ class MacroBalancedAccuracy(LinearUtility):
     name = "macro-balanced-accuracy"
 
     def coefficients(self, batch: Batch) -> Coefficients:
-        p, half = batch.condition_positives, 0.5 / batch.n_labels
-        per_positive, per_negative = divide(half, p), divide(half, batch.n_instances - p)
+        from tailwise.kernels.formulas import FEW_NEGATIVES, FEW_NEGATIVES_SHARE
+
+        n, p, half = batch.n_instances, batch.condition_positives, 0.5 / batch.n_labels
+        negatives = np.where(n - p > FEW_NEGATIVES + FEW_NEGATIVES_SHARE * n, n - p, 0.0)
+        per_positive, per_negative = divide(half, p), divide(half, negatives)
         # tn = (n - p) - (q - t)
-        return Coefficients(per_positive + per_negative, -per_negative, per_negative * (batch.n_instances - p))
+        return Coefficients(per_positive + per_negative, -per_negative, per_negative * negatives)
 
 
 class MacroAccuracy(Hamming):

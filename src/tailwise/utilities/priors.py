@@ -80,7 +80,8 @@ class LabelPriors:
 
     def inverse_propensities(self, a: float = USUAL_PROPENSITY[0], b: float = USUAL_PROPENSITY[1]) -> NDArray:
         r"""Weights :math:`1 + (\log n' - 1)(b + 1)^a (N_j + b)^{-a}` (paper, eq. for the propensity model)."""
-        return 1 + (np.log(self.n_instances) - 1) * (b + 1) ** a * (self.counts + b) ** -a
+        # (b + 1)^a alone may overflow where the ratio does not.
+        return 1 + (np.log(self.n_instances) - 1) * np.exp(a * (np.log(b + 1) - np.log(self.counts + b)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LabelPriors):

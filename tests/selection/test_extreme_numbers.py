@@ -1,0 +1,88 @@
+"""Numbers at the ends of what floating point can hold: k distinct labels, and a value that is one or is refused."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from reference import utilities
+
+import tailwise as tw
+from tailwise.errors import InputError, NumericalError, UtilityError
+
+pytestmark = pytest.mark.boundscheck
+
+TEXTS = ("precision", "hamming", "macro-recall", "macro-balanced-accuracy", *utilities.NONLINEAR)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("tiny", [1e-42, 1e-30, 0.0])
+def test_labels_of_tiny_probability_in_single_precision(text, tiny):
+    values = np.array([tiny, 0.5, 0.5] + [0.0, 0.5, 0.3] * 50, np.float32)
+    matrix = sp.csr_array((values, np.array([0, 1, 2] * 51), np.arange(0, 154, 3)), shape=(51, 3))
+    for k in (2, 3):
+        labels = tw.select(matrix, text, k, init="greedy").labels
+        assert all(len(set(row)) == k and min(row) >= 0 and max(row) < 3 for row in labels.tolist())
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("tiny", [5e-324, 1e-310, 1e-300, 1e-200])
+@pytest.mark.parametrize("expectation", ["semi", "exact"])
+def test_labels_of_tiny_probability(text, tiny, expectation):
+    matrix = np.array([[tiny, 0.5, 0.2], [0.3, tiny, 0.4], [tiny, tiny, tiny]])
+    found = tw.select(matrix, text, 2, init="greedy", expectation=expectation)
+    assert all(len(set(row)) == 2 for row in found.labels.tolist())
+    assert math.isfinite(found.expected)
+    assert (np.diff(found.history) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("p", [1e-320, 1e-3, 0.5])
+def test_fewer_positives_than_the_candidates_expect(text, p):
+    matrix = np.array([[0.5, 0.2], [0.9, 0.8]])
+    found = tw.select(matrix, text, 1, expectation="semi", condition_positives=[p, p])
+    plain = tw.select(matrix, text, 1, expectation="semi")
+    assert found.expected == plain.expected
+    assert -1e-9 <= found.expected <= 1 + 1e-9
+
+
+def test_almost_no_negatives():
+    certain = 1 - 1e-16
+    for text in ("macro-balanced-accuracy", "3*macro-balanced-accuracy + 0.6*macro-gmean + macro-auc"):
+        value = tw.select([[certain]], text, 1, expectation="semi").expected
+        assert value == pytest.approx(tw.select([[1.0]], text, 1, expectation="semi").expected, rel=1e-9)
+
+
+def test_weights_that_are_not_finite():
+    priors, matrix = tw.LabelPriors([1, 0, 2000], 10**6), np.full((2, 3), 0.5)
+    with pytest.raises(UtilityError, match=r"power-law\(1000\) must give every label a finite weight. Got inf"):
+        tw.select(matrix, "power-law(1000)", 1, priors=priors)
+    with pytest.raises(UtilityError, match=r"Got inf for label 1. Use a smaller a, and a b above 0."):
+        tw.select(matrix, "ps-precision(1, 0)", 1, priors=priors)
+    assert math.isfinite(tw.select(matrix, "ps-precision(1e9, 1e9)", 1, priors=priors).expected)
+
+
+def test_a_value_that_is_not_finite():
+    with pytest.raises(NumericalError, match=r"came out as inf: the input is too extreme"):
+        tw.select(np.ones((2, 2)), "1.7e308*precision + 1.7e308*hamming", 2)
+
+
+def test_positives_beyond_the_instances():
+    with pytest.raises(NumericalError, match=r"hamming must be a number between 0 and 1. It came out as -99"):
+        tw.expected_utility([[0.0]], [[-1, -1]], "hamming", condition_positives=[100.0])
+
+
+@pytest.mark.parametrize("given", ["three", [["a"]], [None], [object()]])
+def test_condition_positives_that_are_no_numbers(given):
+    with pytest.raises(InputError, match="condition_positives must be"):
+        tw.select([[0.5]], "macro-f1", 1, condition_positives=given)
+
+
+def test_weights_that_are_no_numbers():
+    with pytest.raises(UtilityError, match=r"w11 must be a number or one number per label. Got str"):
+        tw.utilities.WeightedInstance(w11="much")
+
+
+def test_a_batch_that_is_an_array():
+    with pytest.raises(InputError, match="batch must be an integer of at least 1, or 'auto'"):
+        tw.select([[0.5]], "macro-f1", 1, batch=np.array([1, 2]))
