@@ -97,7 +97,7 @@ OPTIONS = {
     "tolerance": (SELECT + " --tolerance nan", r"tolerance must be a finite number of at least 0\. Got nan\."),
     "passes": (SELECT + " --max-passes 0", r"max_passes must be an integer of at least 1\. Got 0\."),
     "batch": (SELECT + " --batch 0", r"batch must be an integer of at least 1, or 'auto'\. Got 0\."),
-    "fill": (SELECT + " --fill all", r"fill must be one of least-loss, none\. Got 'all'\."),
+    "fill": (SELECT + " --fill all", r"fill must be one of auto, least-loss, none\. Got 'all'\."),
     "workers": (SELECT + " --workers 0", r"workers must be an integer of at least 1.*Got 0\."),
     "seed": (SELECT + " --seed=-1", r"seed must be an integer of at least 0\. Got -1\."),
     "no truth": ("evaluate missing.npz truth.npz", r"file that exists\. Got missing\.npz"),

@@ -143,9 +143,9 @@ def test_greedy_selection(tree, loss, utility):
 @pytest.mark.parametrize("utility", ["macro-jaccard", "macro-gmean", "macro-f1", "0.5*precision + 0.5*coverage"])
 def test_greedy_selection_by_other_utilities(utility):
     model, rows = fit(5, m=11)
-    positives = np.full(11, 3.0)
-    on_tree = model.select(rows, utility, 2, method="tree", condition_positives=positives, seed=1)
     every = model.predict_proba(rows, top=11)
+    positives = np.maximum(3.0, every.sum(axis=0))
+    on_tree = model.select(rows, utility, 2, method="tree", condition_positives=positives, seed=1)
     options = {"expectation": "semi", "condition_positives": positives, "seed": 1}
     expected = tw.select(every, utility, 2, method="greedy", **options)  # ranked by the gain at the end
     np.testing.assert_array_equal(np.sort(on_tree.labels), np.sort(expected.labels))
@@ -176,13 +176,21 @@ LINEAR = (
 @pytest.mark.parametrize("utility", LINEAR)
 def test_linear_utilities_are_maximised_exactly(utility, n_trees):
     model, rows = fit(7, "random", m=11, n_trees=n_trees)
-    selection = model.select(rows, utility, 3)
     every = model.predict_proba(rows, top=11).astype(np.float64)
-    options = {"priors": model.priors_, "condition_positives": "priors", "expectation": "semi"}
+    positives = np.maximum(model.priors_.probabilities * len(rows), every.sum(axis=0))
+    selection = model.select(rows, utility, 3, condition_positives=positives)
+    options = {"priors": model.priors_, "condition_positives": positives, "expectation": "semi"}
     expected = tw.select(every, utility, 3, method="instance", **options)
     np.testing.assert_array_equal(selection.labels, expected.labels)
     assert selection.expected == pytest.approx(expected.expected, rel=1e-5)
     assert selection.method == "instance"
+
+
+@pytest.mark.parametrize("utility", ["macro-recall", "macro-f1", "macro-jaccard", "macro-balanced-accuracy"])
+def test_values_stay_in_range_where_priors_promise_too_few_positives(utility):
+    model, rows = fit(7, m=11)
+    selection = model.select(rows, utility, 5, method="tree", condition_positives=np.full(11, 0.01))
+    assert 0 < selection.expected <= 1
 
 
 def test_others_come_from_a_shortlist():

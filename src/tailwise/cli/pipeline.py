@@ -80,7 +80,7 @@ class Pipeline:
             basis |= {"expectation": self.selection.expectation, "probabilities": self.probabilities}
             self.evaluation = evaluate(self.truth, self.selection, **basis, **more)
             if self.probabilities is not None and self.options.k is not None:
-                top = select(self.probabilities, "precision", self.options.k)
+                top = select(self.probabilities, "precision", self.options.k, fill="none")
                 self.baseline = evaluate(self.truth, top, **more)
 
     def save(self, folder: Path) -> None:
@@ -137,10 +137,10 @@ class Pipeline:
                 msg = "--method tree needs a budget, and goes without --calibration and --certify. Use --method auto."
                 raise InputError(msg)
             return
-        one = sp.csr_array((np.array([0.5]), np.array([0]), np.array([0, 1])), shape=(1, self.Y.shape[1]))
+        one = np.eye(1, self.Y.shape[1]) / 2
         self._select(one, progress=False)
 
-    def _select(self, probabilities: sp.csr_array, *, progress: bool) -> Selection:
+    def _select(self, probabilities: Any, *, progress: bool) -> Selection:
         options = self.options
         more = {"priors": self.priors, "progress": progress, **read_search_options(options)}
         return select(probabilities, self.utility, options.k, **more)

@@ -13,12 +13,13 @@ from tailwise.errors import InputError
 from tailwise.estimators.ensemble import search_trees
 from tailwise.estimators.searching import CHUNK, Found, make_room
 from tailwise.expectations import SemiEmpirical
-from tailwise.kernels.objective import Q, T
+from tailwise.kernels.objective import P, Q, T, refresh
 from tailwise.kernels.tree_greedy import Places, select_greedily
 from tailwise.kernels.tree_search import Lines
 from tailwise.parameters import check_seed
 from tailwise.selection import Selection, select
 from tailwise.selection.batch import describe_batch
+from tailwise.selection.expected import check_value
 from tailwise.utilities import as_utility
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _search(
         else:
             found = _search_greedily(model, matrix, k, expectation, np.random.default_rng(seed).permutation(n))
     expectation.raise_failure()
-    value = expectation.expected()
+    value = _value_of(expectation, model, utility, n, k)
     return TreeSelection(
         found.labels,
         model.n_labels_,
@@ -117,6 +118,15 @@ def _search(
         expectation=expectation.name,
         visited=found.visited,
     )
+
+
+def _value_of(found: SemiEmpirical, model: LabelTree, utility: Utility, n_instances: int, k: int) -> float:
+    """The expected utility; a label has at least as many positives as its instances are expected to have."""
+    totals = found.objective.totals
+    expectation = _expect(model, utility, n_instances, k, np.maximum(totals[:, P], totals[:, T]))
+    expectation.objective.totals[:, :P] = totals[:, :P]
+    refresh(expectation.objective)
+    return check_value(utility, expectation.expected())
 
 
 def _search_by_lines(model: LabelTree, matrix: Matrix, k: int, expectation: SemiEmpirical, threads: Threads) -> Found:

@@ -126,7 +126,7 @@ def select_top(run: RunFolder) -> Chosen | None:
     """The k most probable labels of each instance, where there are probabilities and a budget."""
     if run.probabilities is None or run.k is None:
         return None
-    return select(run.probabilities, "precision", run.k)
+    return select(run.probabilities, "precision", run.k, fill="none")
 
 
 def judge(run: RunFolder, chosen: Chosen) -> Judgement:
