@@ -29,7 +29,12 @@ def check_certified_selection(truth, plain, answer):
     if value < before - 1e-6 * abs(before) - 1e-9:
         found.append(answer.mismatch("certify worse", f"{value!r}, without certify {before!r}"))
     extras = problem.given if problem.init == "given" else None
-    return found + _check_certificate(truth, answer, selection.certificate, value, extras)
+    found += _check_certificate(truth, answer, selection.certificate, value, extras)
+    optimum, upper = truth.optimum(selection.expectation, extras), selection.certificate.upper
+    # What is linear in the predictions has no gap, but for rounding outwards: 1e-5 of the worth of each label.
+    if problem.is_linear and optimum is not None and upper > optimum + 1e-4 * abs(optimum) + 1e-6:
+        found.append(answer.mismatch("loose", f"upper {upper!r}, optimum {optimum!r}, value {value!r}"))
+    return found
 
 
 def check_certificate_of_given(truth):
