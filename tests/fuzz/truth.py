@@ -1,0 +1,69 @@
+"""What is true of a problem: values of selections, and the best that can be had."""
+
+import functools
+import math
+
+import numpy as np
+from fuzz import feasible, reference
+
+
+class Truth:
+    """Values by the reference, for any selection (the labels of each instance) and both expectations."""
+
+    def __init__(self, problem):
+        self.problem = problem
+        self.n, self.m = problem.shape
+        numbers = np.where(problem.matrix < reference.SMALLEST_PROBABILITY, 0.0, problem.matrix)
+        self.columns = [numbers[:, j].tolist() for j in range(self.m)]
+        slots = self.n if problem.k is None else max(1, sum(problem.budgets))
+        self.batch = reference.Batch(self.n, self.m, slots)
+        self.label_value = functools.cache(self._label_value)
+        self.optimum = functools.cache(self._optimum)
+
+    def value(self, rows, expectation, *, n_slots=None):
+        """The expected utility of a selection; of all slots, or of as many as are said."""
+        sets = [frozenset(i for i, row in enumerate(rows) if j in row) for j in range(self.m)]
+        return math.fsum(self.label_value(j, chosen, expectation, n_slots) for j, chosen in enumerate(sets))
+
+    def _label_value(self, j, chosen, expectation, n_slots=None):
+        batch = self.batch if n_slots is None else self.batch._replace(n_slots=n_slots)
+        if expectation == "semi":
+            expect = reference.semi_empirical
+        else:
+            expect = reference.exact_by_enumeration if self.problem.is_small else reference.exact_by_laws
+        return expect(self.problem.terms, batch, j, self.columns[j], chosen)
+
+    def _optimum(self, expectation, extras=None):
+        """The best value of all selections that are feasible; None where it is not known."""
+        choices = self.problem.choices(extras)
+        if self.problem.is_small:
+            return feasible.best_value(self.tabulate(expectation), choices)
+        return self._linear_optimum(choices, expectation) if self.problem.is_linear else None
+
+    def tabulate(self, expectation):
+        """For each label the values of all sets of instances; bit i of the number of a set says whether it has i."""
+        sets = [frozenset(i for i in range(self.n) if number >> i & 1) for number in range(2**self.n)]
+        return [[self.label_value(j, chosen, expectation, None) for chosen in sets] for j in range(self.m)]
+
+    def _linear_optimum(self, choices, expectation):
+        """Every instance by itself: what a label gains for it does not depend on the others."""
+        nothing = [self.label_value(j, frozenset(), expectation, None) for j in range(self.m)]
+        best = list(nothing)
+        for i, row in enumerate(choices):
+            gains = [self.label_value(j, frozenset([i]), expectation, None) - nothing[j] for j in range(self.m)]
+            best.append(max(math.fsum(gains[j] for j in labels) for labels in row))
+        return math.fsum(best)
+
+    def best_change_of_a_row(self, rows, expectation):
+        """How much a single instance could gain by other candidates, all others as they are."""
+        best = 0.0
+        for i, allowed in enumerate(self.problem.choices()):
+            gains = [self._gain(i, j, rows, expectation) for j in range(self.m)]
+            now = math.fsum(gains[j] for j in rows[i])
+            best = max([best, *(math.fsum(gains[j] for j in labels) - now for labels in allowed)])
+        return best
+
+    def _gain(self, i, j, rows, expectation):
+        others = frozenset(other for other, row in enumerate(rows) if other != i and j in row)
+        without = self.label_value(j, others, expectation, None)
+        return self.label_value(j, others | {i}, expectation, None) - without
