@@ -60,7 +60,7 @@ def check_warnings(problem, answer, rows):
 
 
 def _tells(text, number):
-    return text.startswith("UserWarning") and str(number) in re.findall(r"\d+", text)
+    return text.startswith("EmptySlotsWarning") and str(number) in re.findall(r"\d+", text)
 
 
 def check_threads(problem, plain, arguments):
