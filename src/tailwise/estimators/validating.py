@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from tailwise.canonical import check_matrix
 from tailwise.errors import InputError
 from tailwise.kernels.node_training import Matrix
 from tailwise.parameters import check_choice, is_integer
@@ -25,6 +26,7 @@ LOSSES = ("logistic", "squared-hinge")
 
 def check_features(estimator: LabelTree, features: Any, *, reset: bool) -> Matrix:
     """Features as float32 CSR rows; the first time (reset) their number is remembered, later it must be the same."""
+    check_matrix(features, "X")
     options = {"accept_sparse": "csr", "dtype": np.float32}
     try:
         matrix = _validate(estimator, features, reset=reset, **options)
@@ -53,6 +55,7 @@ def check_labels(labels: Any, n_instances: int) -> sp.csr_array:
     if labels is None:
         msg = "requires y to be passed, but the target y is None: Y must be a 0/1 matrix of shape (n, m)."
         raise InputError(msg)
+    check_matrix(labels, "Y")
     matrix = labels if sp.issparse(labels) else _as_dense(labels)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         msg = (
