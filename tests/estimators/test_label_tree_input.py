@@ -95,6 +95,18 @@ def test_parameters_that_are_refused(data, name, value, message):
     assert refusal(tw.LabelTree(**{name: value}).fit, *data) == message
 
 
+def test_more_threads_than_a_machine_can_use(data, tmp_path):
+    rule = "n_jobs must be at most "
+    assert refusal(tw.LabelTree(n_jobs=100_000).fit, *data).startswith(rule)
+    model = tw.LabelTree().fit(*data).set_params(n_jobs=100_000)  # as it was on a larger machine
+    model.save(tmp_path / "model.tree")
+    loaded = tw.LabelTree.load(tmp_path / "model.tree")
+    message = refusal(loaded.predict_proba, data[0])
+    assert message.startswith(rule)
+    assert message.endswith("Got 100000. Use n_jobs=None for one thread per core.")
+    assert loaded.set_params(n_jobs=None).predict_proba(data[0]).shape == data[1].shape
+
+
 @pytest.mark.parametrize("tree", ["huffman", [6, 6, 6, 6, 6, 6, -1]])
 def test_equal_trees_are_refused(data, tree):
     message = refusal(tw.LabelTree(tree, n_trees=2).fit, *data)

@@ -17,8 +17,13 @@ from tailwise.estimators.ensemble import search_trees
 from tailwise.estimators.fitting import fit_trees
 from tailwise.estimators.saving import load_tree, save_tree
 from tailwise.estimators.selecting import select_on_tree
-from tailwise.estimators.validating import check_features, check_labels, check_parameters, check_size
-from tailwise.parameters import is_integer
+from tailwise.estimators.validating import (
+    check_features,
+    check_labels,
+    check_n_jobs,
+    check_parameters,
+    check_size,
+)
 from tailwise.utilities import LabelPriors
 
 if TYPE_CHECKING:
@@ -297,10 +302,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         return check_features(self, X, reset=False)
 
     def _threads(self) -> Threads:
-        if self.n_jobs is not None and self.n_jobs != -1 and not (is_integer(self.n_jobs) and self.n_jobs >= 1):
-            msg = f"n_jobs must be an integer of at least 1, or -1 or None for all cores. Got {self.n_jobs!r}."
-            raise InputError(msg)
-        return Threads(None if self.n_jobs == -1 else self.n_jobs)
+        return Threads(check_n_jobs(self.n_jobs), name="n_jobs")
 
     def _search_likely(self, X: Any) -> Found:
         """All labels of probability 1/2 or more: as many are asked for as it takes."""

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.canonical import check_matrix
+from tailwise.engines.threads import check_workers
 from tailwise.errors import InputError
 from tailwise.kernels.node_training import Matrix
 from tailwise.parameters import check_choice, is_integer
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from tailwise.estimators.label_tree import LabelTree
 
-__all__ = ["check_features", "check_labels", "check_parameters", "check_size"]
+__all__ = ["check_features", "check_labels", "check_n_jobs", "check_parameters", "check_size"]
 
 TREES = ("k-means", "random", "huffman")
 LOSSES = ("logistic", "squared-hinge")
@@ -84,6 +85,7 @@ def check_parameters(estimator: LabelTree) -> None:
     if not isinstance(estimator.normalise, (bool, np.bool_)):
         msg = f"normalise must be True or False. Got {estimator.normalise!r}."
         raise InputError(msg)
+    check_n_jobs(estimator.n_jobs)
     check_size("arity", estimator.arity, 2)
     check_size("leaf_size", estimator.leaf_size, 1)
     check_size("n_trees", estimator.n_trees, 1)
@@ -97,6 +99,17 @@ def check_parameters(estimator: LabelTree) -> None:
     if estimator.n_trees > 1 and not (isinstance(estimator.tree, str) and estimator.tree != "huffman"):
         msg = f"n_trees must be 1 for a tree that is given or Huffman's: all would be equal. Got {estimator.n_trees}."
         raise InputError(msg)
+
+
+def check_n_jobs(n_jobs: Any) -> int | None:
+    """The number of threads as :class:`tailwise.engines.Threads` takes it: None for all cores."""
+    if n_jobs is None or (is_integer(n_jobs) and n_jobs == -1):
+        return None
+    if not is_integer(n_jobs) or n_jobs < 1:
+        msg = f"n_jobs must be an integer of at least 1, or -1 or None for all cores. Got {n_jobs!r}."
+        raise InputError(msg)
+    check_workers(n_jobs, "n_jobs")
+    return int(n_jobs)
 
 
 def check_size(name: str, value: Any, smallest: int, largest: int | None = None) -> int:
