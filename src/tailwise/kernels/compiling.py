@@ -1,5 +1,7 @@
 """How kernels are compiled: cached on disk, without the interpreter lock, division by zero as in numpy."""
 
+from typing import Any
+
 from numba import njit
 from numba.core.ccallback import CFunc
 from numba.core.sigutils import normalize_signature
@@ -31,7 +33,7 @@ def kernel(function):
 
 def c_function(signature, function):
     """Compile to a C function at once, or take it from disk: Numba's ``cfunc`` with the cache of kernels."""
-    compiled = CFunc(function, normalize_signature(signature), locals={}, options={"error_model": "numpy"})
+    compiled: Any = CFunc(function, normalize_signature(signature), locals={}, options={"error_model": "numpy"})
     compiled._cache = make_cache(function)
     compiled.compile()
     return compiled
