@@ -129,6 +129,46 @@ def test_numbers_of_labels_that_are_refused(model, data):
     assert refusal(model.predict_proba, features, beam=0) == "beam must be an integer of at least 1. Got 0."
 
 
+def test_sizes_that_nothing_can_have(model, data):
+    huge = 99999999999999999999
+    for name in ("top", "beam"):
+        rule = f"{name} must be an integer of at most 9223372036854775807. Got {huge}."
+        assert refusal(model.predict_proba, data[0], **{name: huge}) == rule
+
+
+def test_a_beam_wider_than_the_tree_is_no_larger_than_the_tree(model, data):
+    wide = model.predict_proba(data[0], beam=2**62)
+    assert (wide != model.predict_proba(data[0])).nnz == 0
+
+
+@pytest.mark.parametrize("random_state", [-1, 2**32, 10**30, "zero", 1.5])
+def test_seeds_that_are_refused(data, random_state):
+    rule = "random_state must be an integer from 0 to 4294967295, a RandomState, or None."
+    message = refusal(tw.LabelTree(random_state=random_state).fit, *data)
+    assert message == f"{rule} Got {random_state!r}. Use another seed, for instance 0."
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ("heavy", "weights must hold numbers. Got an array of dtype <U5."),
+        ([[1], [2, 3]], "weights must be a matrix with rows of one length."),
+        (sp.csr_array(np.ones((1, 6))), "weights must be 6 numbers, one per label. Got a sparse matrix."),
+        (np.ma.array(np.ones(6), mask=np.eye(6)[0]), "weights must hold a value everywhere."),
+        (None, None),
+    ],
+)
+def test_weights_that_are_no_numbers(model, data, weights, message):
+    if message is None:
+        assert model.search(data[0], 2, weights=weights).labels.shape == (30, 2)
+    else:
+        assert message in refusal(model.search, data[0], 2, weights=weights)
+
+
+def test_a_given_tree_that_is_no_list(data):
+    assert "parents must be a matrix with rows of one length" in refusal(tw.LabelTree([[1], [2, 3]]).fit, *data)
+
+
 @pytest.mark.parametrize(
     ("weights", "came"),
     [([1, 2], "shape (2,)"), (np.full(6, np.nan), "values from nan"), (-np.ones(6), "values from -1")],

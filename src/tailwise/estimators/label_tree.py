@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from tailwise.canonical import as_numbers
 from tailwise.engines import Threads
 from tailwise.errors import InputError
 from tailwise.estimators.ensemble import search_trees
@@ -22,8 +22,9 @@ from tailwise.estimators.validating import (
     check_labels,
     check_n_jobs,
     check_parameters,
-    check_size,
+    check_random,
 )
+from tailwise.parameters import check_size
 from tailwise.utilities import LabelPriors
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         try:
             matrix = check_features(self, X, reset=True)
             labels = check_labels(Y, matrix.indptr.size - 1)
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            seed = int(check_random(self.random_state).randint(2**31 - 1))
             with self._threads() as threads:
                 self.trees_ = fit_trees(self, matrix, labels, seed, threads)
         except BaseException:  # Ctrl-C, too: a model that was fitted before goes on working
@@ -343,7 +344,11 @@ def _as_csr(labels: NDArray, values: NDArray, n_labels: int) -> sp.csr_array:
 
 
 def _check_weights(weights: Any, n_labels: int) -> NDArray:
-    array = np.asarray(weights, dtype=np.float64)
+    array = as_numbers(weights, "weights")
+    if sp.issparse(array):
+        msg = f"weights must be {n_labels} numbers, one per label. Got a sparse matrix. Use .toarray().ravel()."
+        raise InputError(msg)
+    array = array.astype(np.float64)
     if array.shape != (n_labels,) or not (np.isfinite(array).all() and (array >= 0).all()):
         came = (
             f"shape {array.shape}" if array.shape != (n_labels,) else f"values from {array.min():g} to {array.max():g}"

@@ -7,22 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import check_random_state
 
 from tailwise.canonical import check_matrix
 from tailwise.engines.threads import check_workers
 from tailwise.errors import InputError
 from tailwise.kernels.node_training import Matrix
-from tailwise.parameters import check_choice, is_integer
+from tailwise.parameters import check_choice, check_size, is_integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tailwise.estimators.label_tree import LabelTree
 
-__all__ = ["check_features", "check_labels", "check_n_jobs", "check_parameters", "check_size"]
+__all__ = ["check_features", "check_labels", "check_n_jobs", "check_parameters", "check_random"]
 
 TREES = ("k-means", "random", "huffman")
 LOSSES = ("logistic", "squared-hinge")
+LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn's contract asks for
 
 
 def check_features(estimator: LabelTree, features: Any, *, reset: bool) -> Matrix:
@@ -86,6 +88,7 @@ def check_parameters(estimator: LabelTree) -> None:
         msg = f"normalise must be True or False. Got {estimator.normalise!r}."
         raise InputError(msg)
     check_n_jobs(estimator.n_jobs)
+    check_random(estimator.random_state)
     check_size("arity", estimator.arity, 2)
     check_size("leaf_size", estimator.leaf_size, 1)
     check_size("n_trees", estimator.n_trees, 1)
@@ -101,6 +104,18 @@ def check_parameters(estimator: LabelTree) -> None:
         raise InputError(msg)
 
 
+def check_random(random_state: Any) -> np.random.RandomState:
+    """The generator behind a seed, or the one given."""
+    try:
+        return check_random_state(random_state)
+    except ValueError as error:
+        msg = (
+            f"random_state must be an integer from 0 to {LARGEST_SEED}, a RandomState, or None. Got {random_state!r}. "
+            "Use another seed, for instance 0."
+        )
+        raise InputError(msg) from error
+
+
 def check_n_jobs(n_jobs: Any) -> int | None:
     """The number of threads as :class:`tailwise.engines.Threads` takes it: None for all cores."""
     if n_jobs is None or (is_integer(n_jobs) and n_jobs == -1):
@@ -110,17 +125,6 @@ def check_n_jobs(n_jobs: Any) -> int | None:
         raise InputError(msg)
     check_workers(n_jobs, "n_jobs")
     return int(n_jobs)
-
-
-def check_size(name: str, value: Any, smallest: int, largest: int | None = None) -> int:
-    """Refuse what is no integer of at least `smallest`."""
-    if not is_integer(value) or value < smallest or (largest is not None and value > largest):
-        rule = (
-            f"of at least {smallest}" if largest is None else f"between {smallest} and {largest}, the number of labels"
-        )
-        msg = f"{name} must be an integer {rule}. Got {value!r}."
-        raise InputError(msg)
-    return int(value)
 
 
 def _check_number(name: str, value: Any, *, above: bool) -> None:
