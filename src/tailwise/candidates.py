@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.canonical import as_array, as_numbers, canonical_csr
+from tailwise.canonical import as_array, as_numbers, canonical_csr, check_most_labels
 from tailwise.errors import InputError
 from tailwise.kernels.instance_wise import select_by_line
 from tailwise.kernels.rows import Rows, find_non_probability, sum_by_label
@@ -211,6 +211,7 @@ def _from_triples(
     if not is_integer(m) or m < 0:
         msg = f"n_labels must be an integer of at least 1. Got {n_labels!r}."
         raise InputError(msg)
+    check_most_labels(m)
     if labels.size and labels.max() >= m:
         msg = f"label numbers must be below n_labels={m}. Got {labels.max()}. Give a larger n_labels."
         raise InputError(msg)

@@ -14,7 +14,7 @@ from tailwise.kernels.rows import find_disorder
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["as_array", "as_numbers", "canonical_csr", "check_matrix"]
+__all__ = ["as_array", "as_dense", "as_numbers", "canonical_csr", "check_matrix", "check_most_labels"]
 
 MOST_LABELS = 2**31 - 1
 
@@ -26,9 +26,7 @@ def canonical_csr(matrix: Any, name: str) -> sp.csr_array:
         shape = "x".join(map(str, matrix.shape)) or "a scalar"
         msg = f"{name} must be a matrix with at least one instance and one label. Got shape {shape}."
         raise InputError(msg)
-    if matrix.shape[1] > MOST_LABELS:
-        msg = f"The number of labels must be at most {MOST_LABELS}. Got {matrix.shape[1]}."
-        raise InputError(msg)
+    check_most_labels(matrix.shape[1])
     if sp.issparse(matrix) and matrix.format == "bsr":
         matrix = matrix.tocoo()  # which keeps duplicates apart, so that they are found; other ways add them up
     csr = _without_spare_room(matrix if isinstance(matrix, sp.csr_array) else sp.csr_array(matrix))
@@ -64,6 +62,22 @@ def as_numbers(matrix: Any, name: str) -> Any:
         raise InputError(msg)
     dtype = np.dtype(np.float32) if matrix.dtype == np.float16 else matrix.dtype.newbyteorder("=")
     return matrix if matrix.dtype == dtype else matrix.astype(dtype)
+
+
+def as_dense(values: Any, name: str) -> NDArray:
+    """A numpy array of float64, from anything but a sparse matrix."""
+    array = as_numbers(values, name)
+    if sp.issparse(array):
+        msg = f"{name} must be a list or an array of numbers. Got a sparse matrix. Use .toarray().ravel()."
+        raise InputError(msg)
+    return array.astype(np.float64, copy=False)
+
+
+def check_most_labels(n_labels: int) -> None:
+    """Refuse more labels than an index of 32 bits can count."""
+    if n_labels > MOST_LABELS:
+        msg = f"The number of labels must be at most {MOST_LABELS}. Got {n_labels}."
+        raise InputError(msg)
 
 
 def check_matrix(matrix: Any, name: str) -> None:

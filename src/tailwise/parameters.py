@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 
 from tailwise.errors import InputError
 
-__all__ = ["LARGEST_SIZE", "check_choice", "check_seed", "check_size", "is_integer"]
+__all__ = ["LARGEST_SIZE", "check_choice", "check_path", "check_seed", "check_size", "is_integer"]
 
 LARGEST_SIZE = 2**63 - 1  # what an index of numpy can count
 
@@ -22,6 +23,13 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """Refuse a value that is none of the choices."""
     if not isinstance(value, str) or value not in choices:
         msg = f"{name} must be one of {', '.join(choices)}. Got {value!r}."
+        raise InputError(msg)
+
+
+def check_path(name: str, value: Any) -> None:
+    """Refuse what names no file; a number would be taken for an open file, and that be closed."""
+    if not isinstance(value, (str, os.PathLike)):
+        msg = f"{name} must be a str or a PathLike, the name of a file. Got {value!r:.80}."
         raise InputError(msg)
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tailwise.canonical import as_numbers
+from tailwise.canonical import as_dense
 from tailwise.engines import Threads
 from tailwise.errors import InputError
 from tailwise.estimators.ensemble import search_trees
@@ -24,7 +24,7 @@ from tailwise.estimators.validating import (
     check_parameters,
     check_random,
 )
-from tailwise.parameters import check_size
+from tailwise.parameters import check_path, check_size
 from tailwise.utilities import LabelPriors
 
 if TYPE_CHECKING:
@@ -288,11 +288,13 @@ class LabelTree(ClassifierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to one file, from which :meth:`load` maps it into memory."""
         self._fitted_labels()
+        check_path("path", path)
         save_tree(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LabelTree:
         """Read what :meth:`save` wrote; weights are mapped, not copied, and nothing is unpickled."""
+        check_path("path", path)
         return load_tree(cls, path)
 
     def _fitted_labels(self) -> int:
@@ -344,11 +346,7 @@ def _as_csr(labels: NDArray, values: NDArray, n_labels: int) -> sp.csr_array:
 
 
 def _check_weights(weights: Any, n_labels: int) -> NDArray:
-    array = as_numbers(weights, "weights")
-    if sp.issparse(array):
-        msg = f"weights must be {n_labels} numbers, one per label. Got a sparse matrix. Use .toarray().ravel()."
-        raise InputError(msg)
-    array = array.astype(np.float64)
+    array = as_dense(weights, "weights")
     if array.shape != (n_labels,) or not (np.isfinite(array).all() and (array >= 0).all()):
         came = (
             f"shape {array.shape}" if array.shape != (n_labels,) else f"values from {array.min():g} to {array.max():g}"

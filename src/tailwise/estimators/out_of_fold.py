@@ -57,6 +57,9 @@ def predict_out_of_fold(
 def _as_rows(matrix: Any, name: str) -> Any:
     """Something whose rows can be taken by number."""
     array = as_array(matrix, name)
+    if array.ndim == 0:
+        msg = f"{name} must have a row for each instance. Got {matrix!r:.80}."
+        raise InputError(msg)
     return sp.csr_array(array) if sp.issparse(array) else array
 
 

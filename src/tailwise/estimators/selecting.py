@@ -16,9 +16,10 @@ from tailwise.expectations import SemiEmpirical
 from tailwise.kernels.objective import Q, T
 from tailwise.kernels.tree_greedy import Places, select_greedily
 from tailwise.kernels.tree_search import Lines
-from tailwise.parameters import check_seed
+from tailwise.parameters import check_choice, check_seed
 from tailwise.selection import Selection, select
 from tailwise.selection.batch import describe_batch
+from tailwise.selection.selecting import METHODS
 from tailwise.utilities import as_utility
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def select_on_tree(
 ) -> TreeSelection:
     """`LabelTree.select`, its parameters but not its features checked."""
     begin = time.perf_counter()
+    check_choice("method", method, (*METHODS, "tree"))
     utility = as_utility(utility, model.priors_)
     if method == "tree" or (method == "auto" and _is_exact_on_tree(model, utility, options)):
         foreign = sorted(set(options) - TREE_OPTIONS)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailwise.canonical import as_dense
 from tailwise.errors import InputError
 from tailwise.parameters import check_choice
 from tailwise.utilities.base import Batch
@@ -40,7 +41,7 @@ def _check_condition_positives(candidates: Candidates, priors: LabelPriors | Non
             msg = 'condition_positives="priors" needs priors. Got none. Give priors=training_labels (--priors FILE).'
             raise InputError(msg)
         given = priors.probabilities * candidates.n_instances
-    p = np.asarray(given, dtype=np.float64)
+    p = as_dense(given, "condition_positives")
     if p.shape != (candidates.n_labels,) or not (np.isfinite(p).all() and p.min() >= 0):
         msg = (
             f"condition_positives must be {candidates.n_labels} finite numbers of at least 0, one per label. "
