@@ -153,7 +153,7 @@ def test_seeds_that_are_refused(data, random_state):
     [
         ("heavy", "weights must hold numbers. Got an array of dtype <U5."),
         ([[1], [2, 3]], "weights must be a matrix with rows of one length."),
-        (sp.csr_array(np.ones((1, 6))), "weights must be 6 numbers, one per label. Got a sparse matrix."),
+        (sp.csr_array(np.ones((1, 6))), "weights must be a list or an array of numbers. Got a sparse matrix."),
         (np.ma.array(np.ones(6), mask=np.eye(6)[0]), "weights must hold a value everywhere."),
         (None, None),
     ],

@@ -27,7 +27,7 @@ def usable_streams() -> Iterator[None]:
         if is_missing[1]:
             stack.enter_context(redirect_stdout(_ClosedOutput()))
         if is_missing[2]:
-            nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+            nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8", newline="\n"))
             stack.enter_context(redirect_stderr(nowhere))
         _show_everything(sys.stdout)
         _show_everything(sys.stderr)
