@@ -15,6 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from joblib import cpu_count
+
 __all__ = ["OthersShare", "Result", "Timing", "describe_machine", "find_data", "run_script", "time_calls"]
 
 
@@ -81,7 +83,7 @@ def describe_machine() -> dict[str, Any]:
     models = [line.split(":", 1)[1].strip() for line in _read_lines("/proc/cpuinfo") if line.startswith("model name")]
     return {
         "processor": models[0] if models else platform.machine(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": cpu_count(),
         "python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "scipy", "numba")},
     }

@@ -415,3 +415,28 @@ def test_no_integers(value):
 def test_canonical_csr_names_the_parameter():
     with pytest.raises(InputError, match=r"^truth must be a matrix"):
         canonical_csr(np.zeros(3), "truth")
+
+
+def test_more_than_the_longest_row_needs_no_room(monkeypatch):
+    """Room is taken for rows that lose entries, not for every instance times top."""
+    candidates = Candidates.of(sp.random_array((50, 400), density=0.1, random_state=np.random.default_rng(0)))
+    kept = candidates.keep_top(2**62)
+    assert entries_of(kept) == entries_of(candidates)
+    sizes = []
+    real = np.empty
+    monkeypatch.setattr(np, "empty", lambda shape, *rest, **more: sizes.append(shape) or real(shape, *rest, **more))
+    longest = int(candidates.sizes.max())
+    candidates.keep_top(longest - 1)
+    assert sizes == [((candidates.sizes == longest).sum(), longest - 1)]
+
+
+def test_candidates_without_entries_keep_none():
+    assert Candidates.of(sp.csr_array((3, 4))).keep_top(2).n_entries == 0
+
+
+@pytest.mark.parametrize("top", [2**63, 99999999999999999999])
+def test_a_size_that_nothing_can_have(top):
+    with pytest.raises(InputError) as caught:
+        Candidates.of(np.eye(3), top=top)
+    rule = "top must be an integer of at most 9223372036854775807."
+    assert str(caught.value) == f"{rule} Got {top}. Leave it out to keep every candidate."

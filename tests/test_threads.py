@@ -13,7 +13,8 @@ import pytest
 import tailwise as tw
 from tailwise.datasets import zipf_candidates
 from tailwise.engines import Threads
-from tailwise.errors import InputError
+from tailwise.engines.threads import count_cores
+from tailwise.errors import InputError, TailwiseError
 
 SECONDS = 100
 
@@ -34,12 +35,12 @@ def split(workers, size, **options):
 def test_parts_cover_everything_once(workers, size):
     parts = split(workers, size)
     assert [i for first, last in parts for i in range(first, last)] == list(range(size))
-    assert len(parts) == (workers or len(os.sched_getaffinity(0)))
+    assert len(parts) == (workers or count_cores())
 
 
 def test_no_number_means_all_cores():
-    assert Threads(None).workers == len(os.sched_getaffinity(0))
-    assert Threads(9).workers == 9
+    assert Threads(None).workers == count_cores()
+    assert Threads(7).workers == 7
 
 
 def test_work_that_cannot_be_shared():
@@ -74,6 +75,66 @@ def test_bad_numbers_are_refused(workers):
     with pytest.raises(InputError) as caught:
         Threads(workers)
     assert str(caught.value) == f"workers must be an integer of at least 1, or None for all cores. Got {workers!r}."
+
+
+@pytest.mark.parametrize(("cores", "most"), [(1, 8), (2, 8), (3, 12), (64, 256)])
+def test_more_threads_than_a_machine_can_use_are_refused(monkeypatch, cores, most):
+    monkeypatch.setattr("joblib.cpu_count", lambda: cores)
+    assert Threads(most).workers == most
+    for workers in (most + 1, 100_000, 10**30):
+        with pytest.raises(InputError) as caught:
+            Threads(workers, needs_one=True)
+        assert str(caught.value) == (
+            f"workers must be at most {most} on this machine, which has {cores} cores. "
+            f"Got {workers}. Use workers=None for one thread per core."
+        )
+
+
+@pytest.fixture
+def weak_system(monkeypatch):
+    """A system that starts two more threads, or as many as one allows, and then refuses as Linux does."""
+    allowed, real = [2], threading.Thread.start
+
+    def start(thread):
+        if not allowed[0]:
+            raise failure[0]
+        allowed[0] -= 1
+        real(thread)
+
+    failure = [RuntimeError("can't start new thread")]
+    monkeypatch.setattr(threading.Thread, "start", start)
+    return allowed, failure
+
+
+def test_threads_that_did_start_are_stopped_when_others_do_not(weak_system):
+    allowed, _ = weak_system
+    before = threading.active_count()
+    with pytest.raises(TailwiseError) as caught, Threads(5):
+        pytest.fail("not all threads run")
+    assert str(caught.value) == (
+        "The system could not start 4 threads: can't start new thread. Ask for fewer workers, or end other programs."
+    )
+    assert threading.active_count() == before
+    allowed[0] = 2
+    assert split(3, 9) == [(0, 3), (3, 6), (6, 9)]
+
+
+def test_ctrl_c_while_threads_start_leaves_none_behind(weak_system):
+    weak_system[1][0] = KeyboardInterrupt()
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt), Threads(5):
+        pytest.fail("not all threads run")
+    assert threading.active_count() == before
+
+
+def test_the_next_selection_works_after_a_failed_start(probabilities, weak_system):
+    allowed, _ = weak_system
+    before = threading.active_count()
+    with pytest.raises(TailwiseError):
+        tw.select(probabilities, "macro-f1", 3, workers=4)
+    assert threading.active_count() == before
+    allowed[0] = 100
+    assert tw.select(probabilities, "macro-f1", 3, workers=4).converged
 
 
 # Selections

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.canonical import as_array, as_numbers, canonical_csr
+from tailwise.canonical import as_array, as_numbers, canonical_csr, check_most_labels
 from tailwise.errors import InputError
 from tailwise.kernels.instance_wise import select_by_line
 from tailwise.kernels.rows import Rows, find_odd_probability, sum_by_label
-from tailwise.parameters import is_integer
+from tailwise.parameters import check_size, is_integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -114,23 +114,27 @@ class Candidates:
 
     def keep_top(self, top: int) -> Candidates:
         """Keep the ``top`` most probable labels of each instance."""
-        if not is_integer(top) or top < 1:
-            msg = f"top must be an integer of at least 1. Got {top!r}. Leave it out to keep every candidate."
-            raise InputError(msg)
-        kept = np.minimum(self.sizes, top)
-        positions = np.empty((self.n_instances, top), dtype=np.int32)
-        select_by_line(self.rows, np.ones(1), np.zeros(1), kept, positions, 0, self.n_instances)
-        flat = positions[positions >= 0] + np.repeat(self.rows.indptr[:-1], kept)
-        indptr = np.concatenate([[0], np.cumsum(kept)])
-        order = np.lexsort((flat, np.repeat(np.arange(self.n_instances), kept)))
-        flat = flat[order]
-        return Candidates(
-            indptr,
-            self.rows.labels[flat],
-            self.rows.values[flat],
-            self.n_labels,
-            holds_all_labels=self.holds_all_labels,
-        )
+        top = check_size("top", top, remedy="Leave it out to keep every candidate.")
+        is_long = self.sizes > top
+        if not is_long.any():
+            return self
+        is_looked_at = np.repeat(is_long, self.sizes)
+        is_kept = ~is_looked_at
+        is_kept[is_looked_at] = self._mark_top(top, is_long, is_looked_at)
+        indptr = np.concatenate([[0], np.cumsum(np.minimum(self.sizes, top))])
+        parts = indptr, self.rows.labels[is_kept], self.rows.values[is_kept]
+        return Candidates(*parts, self.n_labels, holds_all_labels=self.holds_all_labels)
+
+    def _mark_top(self, top: int, is_long: NDArray, is_looked_at: NDArray) -> NDArray:
+        """Which entries of the rows longer than `top` are kept; room is needed for these rows only."""
+        sizes = self.sizes[is_long]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        part = Rows(starts, self.rows.labels[is_looked_at], self.rows.values[is_looked_at])
+        positions = np.empty((sizes.size, top), dtype=np.int32)
+        select_by_line(part, np.ones(1), np.zeros(1), np.full(sizes.size, top), positions, 0, sizes.size)
+        is_kept = np.zeros(part.labels.size, dtype=bool)
+        is_kept[positions + starts[:-1, None]] = True
+        return is_kept
 
     def to_csr(self) -> sp.csr_array:
         """The probabilities as a scipy CSR array that shares this memory (read-only)."""
@@ -227,6 +231,7 @@ def _from_triples(
     if not is_integer(m) or m < 0:
         msg = f"n_labels must be an integer of at least 1. Got {n_labels!r}."
         raise InputError(msg)
+    check_most_labels(m)
     if labels.size and labels.max() >= m:
         msg = f"label numbers must be below n_labels={m}. Got {labels.max()}. Give a larger n_labels."
         raise InputError(msg)

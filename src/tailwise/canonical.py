@@ -12,9 +12,9 @@ from tailwise.errors import InputError
 from tailwise.kernels.rows import find_disorder
 
 if TYPE_CHECKING:
-    pass
+    from numpy.typing import NDArray
 
-__all__ = ["as_array", "as_numbers", "canonical_csr"]
+__all__ = ["as_array", "as_dense", "as_numbers", "canonical_csr", "check_matrix", "check_most_labels"]
 
 MOST_LABELS = 2**31 - 1
 
@@ -26,12 +26,10 @@ def canonical_csr(matrix: Any, name: str) -> sp.csr_array:
         shape = "x".join(map(str, matrix.shape)) or "a scalar"
         msg = f"{name} must be a matrix with at least one instance and one label. Got shape {shape}."
         raise InputError(msg)
-    if matrix.shape[1] > MOST_LABELS:
-        msg = f"The number of labels must be at most {MOST_LABELS}. Got {matrix.shape[1]}."
-        raise InputError(msg)
-    if sp.issparse(matrix):
-        _check_structure(matrix, name)
-    csr = matrix if isinstance(matrix, sp.csr_array) else sp.csr_array(matrix)
+    check_most_labels(matrix.shape[1])
+    if sp.issparse(matrix) and matrix.format == "bsr":
+        matrix = matrix.tocoo()  # which keeps duplicates apart, so that they are found; other ways add them up
+    csr = _without_spare_room(matrix if isinstance(matrix, sp.csr_array) else sp.csr_array(matrix))
     if sp.issparse(matrix) and csr.nnz < matrix.nnz and matrix.format == "coo":
         # scipy adds duplicates of a COO matrix up when converting; a second probability for a label is an error here.
         _refuse_duplicate(name, *_first_duplicate_of_coo(matrix))
@@ -46,6 +44,7 @@ def canonical_csr(matrix: Any, name: str) -> sp.csr_array:
 def as_array(matrix: Any, name: str) -> Any:
     """A numpy array, or a scipy matrix as it is."""
     matrix = _without_torch(matrix)
+    check_matrix(matrix, name)
     if sp.issparse(matrix):
         return matrix
     try:
@@ -65,22 +64,106 @@ def as_numbers(matrix: Any, name: str) -> Any:
     return matrix if matrix.dtype == dtype else matrix.astype(dtype)
 
 
-def _check_structure(matrix: Any, name: str) -> None:
-    """Refuse index arrays that point outside the matrix, which compiled code would follow."""
-    if matrix.format not in ("csr", "csc", "bsr"):
+def as_dense(values: Any, name: str) -> NDArray:
+    """A numpy array of float64, from anything but a sparse matrix."""
+    array = as_numbers(values, name)
+    if sp.issparse(array):
+        msg = f"{name} must be a list or an array of numbers. Got a sparse matrix. Use .toarray().ravel()."
+        raise InputError(msg)
+    return array.astype(np.float64, copy=False)
+
+
+def check_most_labels(n_labels: int) -> None:
+    """Refuse more labels than an index of 32 bits can count."""
+    if n_labels > MOST_LABELS:
+        msg = f"The number of labels must be at most {MOST_LABELS}. Got {n_labels}."
+        raise InputError(msg)
+
+
+def check_matrix(matrix: Any, name: str) -> None:
+    """Refuse what must not be read as it is: masked entries, and index arrays that point outside the matrix.
+
+    Compiled code, scipy's as well as this package's, follows indices without looking. So every matrix that a user
+    gives comes through here before anything else is done with it.
+    """
+    if _has_masked(matrix):
+        msg = (
+            f"{name} must hold a value everywhere. Got a masked array with masked entries. "
+            "Fill them in with .filled(value), or leave their rows out."
+        )
+        raise InputError(msg)
+    if not sp.issparse(matrix):
         return
-    n_rows, n_columns = (
-        size // block for size, block in zip(matrix.shape, getattr(matrix, "blocksize", (1, 1)), strict=True)
-    )
-    limit = n_rows if matrix.format == "csc" else n_columns
+    if matrix.format in ("csr", "csc", "bsr"):
+        _check_compressed(matrix, name)
+    elif matrix.format == "coo":
+        for numbers, size in zip(_coordinates(matrix), matrix.shape, strict=True):
+            _check_lengths(name, numbers, matrix.data)
+            _check_indices(name, numbers, size)
+    elif matrix.format == "lil":
+        _check_lists(matrix, name)
+    elif matrix.format == "dia":
+        _check_lengths(name, matrix.offsets, matrix.data)
+
+
+def _has_masked(matrix: Any) -> bool:
+    rows = matrix if isinstance(matrix, (list, tuple)) else [matrix]
+    return any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows)
+
+
+def _check_compressed(matrix: Any, name: str) -> None:
+    shape = (1, *matrix.shape)[-2:]  # a CSR array may have one dimension
+    n_rows, n_columns = (size // block for size, block in zip(shape, getattr(matrix, "blocksize", (1, 1)), strict=True))
+    n_lines, limit = (n_columns, n_rows) if matrix.format == "csc" else (n_rows, n_columns)
     indptr, indices = matrix.indptr, matrix.indices
-    if indptr[0] != 0 or indptr[-1] > indices.size or (np.diff(indptr) < 0).any():
-        msg = f"{name} must have row pointers that start at 0 and never fall. Got others: the matrix is broken."
+    _check_lengths(name, indices, matrix.data)
+    is_whole = indptr.shape == (n_lines + 1,) and indptr.dtype.kind in "iu"
+    if not is_whole or indptr[0] != 0 or indptr[-1] > indices.size or (indptr[1:] < indptr[:-1]).any():
+        msg = (
+            f"{name} must have {n_lines + 1} pointers into its entries (indptr), which start at 0 and never fall. "
+            "Got others: the matrix is damaged. Build it anew from its rows, columns and values."
+        )
         raise InputError(msg)
-    if indices.size and (indices.min() < 0 or indices.max() >= limit):
+    _check_indices(name, indices[: indptr[-1]], limit)
+
+
+def _check_lists(matrix: Any, name: str) -> None:
+    """The rows of a LIL matrix are lists, of columns and of values."""
+    for columns, values in zip(matrix.rows, matrix.data, strict=True):
+        if columns:
+            numbers = np.asarray(columns)
+            _check_lengths(name, numbers, np.asarray(values))
+            _check_indices(name, numbers, matrix.shape[1])
+
+
+def _check_lengths(name: str, indices: NDArray, values: NDArray) -> None:
+    if indices.ndim != 1 or values.shape[:1] != indices.shape:
+        msg = (
+            f"{name} must have one index for each stored value. Got {indices.size} for {len(values)}: the matrix is "
+            "damaged. Build it anew from its rows, columns and values."
+        )
+        raise InputError(msg)
+
+
+def _check_indices(name: str, indices: NDArray, size: int) -> None:
+    if indices.dtype.kind not in "iu":
+        msg = f"{name} must have integers as indices. Got dtype {indices.dtype}. Convert them, for instance to int32."
+        raise InputError(msg)
+    if indices.size and (indices.min() < 0 or indices.max() >= size):
         came = indices.min() if indices.min() < 0 else indices.max()
-        msg = f"{name} must have indices from 0 to {limit - 1}, as its shape says. Got {came}."
+        msg = (
+            f"{name} must have indices from 0 to {size - 1}, as its shape says. Got {came}. "
+            "Build it with the shape that its indices need."
+        )
         raise InputError(msg)
+
+
+def _without_spare_room(csr: sp.csr_array) -> sp.csr_array:
+    """The matrix without what its arrays hold beyond the last row, which scipy allows."""
+    used = int(csr.indptr[-1])
+    if used == csr.indices.size:
+        return csr
+    return sp.csr_array((csr.data[:used], csr.indices[:used], csr.indptr), shape=csr.shape, copy=False)
 
 
 def _without_torch(matrix: Any) -> Any:
@@ -99,8 +182,12 @@ def _without_torch(matrix: Any) -> Any:
     return tensor.numpy()
 
 
+def _coordinates(matrix: Any) -> tuple[NDArray, ...]:
+    return matrix.coords if hasattr(matrix, "coords") else (matrix.row, matrix.col)  # before scipy 1.13
+
+
 def _first_duplicate_of_coo(matrix: Any) -> tuple[int, int]:
-    rows, columns = matrix.coords if hasattr(matrix, "coords") else (matrix.row, matrix.col)
+    rows, columns = _coordinates(matrix)
     order = np.lexsort((columns, rows))
     rows, columns = rows[order], columns[order]
     x = int(np.argmax((np.diff(rows) == 0) & (np.diff(columns) == 0)))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 
 from tailwise.errors import InputError
 
-__all__ = ["check_choice", "check_seed", "is_integer"]
+__all__ = ["LARGEST_SIZE", "check_choice", "check_path", "check_seed", "check_size", "is_integer"]
+
+LARGEST_SIZE = 2**63 - 1  # what an index of numpy can count
 
 
 def is_integer(value: Any) -> bool:
@@ -23,8 +26,32 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
         raise InputError(msg)
 
 
-def check_seed(seed: Any) -> None:
-    """Refuse what numpy's generators do not take as a seed."""
+def check_path(name: str, value: Any) -> None:
+    """Refuse what names no file; a number would be taken for an open file, and that be closed."""
+    if not isinstance(value, (str, os.PathLike)):
+        msg = f"{name} must be a str or a PathLike, the name of a file. Got {value!r:.80}."
+        raise InputError(msg)
+
+
+def check_size(name: str, value: Any, smallest: int = 1, largest: int | None = None, *, remedy: str = "") -> int:
+    """A number of things: refuse what is no integer from `smallest` to `largest`, the number of labels where given."""
+    if is_integer(value) and smallest <= value <= (LARGEST_SIZE if largest is None else largest):
+        return int(value)
+    if largest is not None:
+        rule = f"between {smallest} and {largest}, the number of labels"
+    elif is_integer(value) and value > LARGEST_SIZE:
+        rule = f"of at most {LARGEST_SIZE}"
+    else:
+        rule = f"of at least {smallest}"
+    msg = f"{name} must be an integer {rule}. Got {value!r}.{' ' if remedy else ''}{remedy}"
+    raise InputError(msg)
+
+
+def check_seed(seed: Any, largest: int | None = None) -> None:
+    """Refuse what numpy's generators do not take as a seed; its older ones take none above `largest`."""
     if not is_integer(seed) or seed < 0:
         msg = f"seed must be an integer of at least 0. Got {seed!r}."
+        raise InputError(msg)
+    if largest is not None and seed > largest:
+        msg = f"seed must be an integer from 0 to {largest}. Got {seed}."
         raise InputError(msg)

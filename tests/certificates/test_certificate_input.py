@@ -144,7 +144,7 @@ def test_options_are_keywords():
         {"target_gap": 0},
         {"target_gap": np.float32(1e-2)},
         {"seed": np.int64(3)},
-        {"workers": 1000},
+        {"workers": 8},
         {"condition_positives": [0, 0, 0]},
         {"condition_positives": "priors", "priors": tw.LabelPriors([1, 2, 3], 9)},
         {"k": [0, 1, 2, 3]},

@@ -212,6 +212,7 @@ def test_bad_input(capsys, tmp_path, archive, monkeypatch, words, message):
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.skipif(os.name != "posix", reason="sends Ctrl-C to another process, as POSIX can")
 def test_ctrl_c_and_again(tmp_path, slow_server, archive):
     url, go, asked = slow_server
     command = [sys.executable, "-m", "tailwise.cli.main", "data", "get", "Wiki10-31K", "--url", url, "--out", "out"]

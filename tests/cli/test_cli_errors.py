@@ -86,6 +86,9 @@ OPTIONS = {
     "no such priors": (SELECT + " --priors missing.npz", r"file that exists\. Got missing\.npz"),
     "no priors to scale": (SELECT + " --condition-positives priors", r"needs priors\..*\(--priors FILE\)"),
     "top": (SELECT + " --top 0", r"top must be an integer of at least 1\. Got 0\."),
+    "top huge": (SELECT + " --top 99999999999999999999", r"top must be .* at most 9223372036854775807\. Got 9{20}\."),
+    "workers huge": (SELECT + " --workers 100000", r"--workers must be at most \d+ .* Got 100000\. Leave it out"),
+    "utility that overflows": (SELECT.replace("macro-f1", "macro-fbeta(1e155)"), r"."),
     "method": (
         SELECT + " --method best",
         r"method must be one of auto, instance, ascent, global, greedy\. Got 'best'\.",
@@ -150,8 +153,14 @@ USAGE = {
     "k fraction": (SELECT.replace("3", "1.5"), r"k must be an integer, or none for no budget\. Got '1\.5'\."),
     "batch text": (SELECT + " --batch some", r"batch must be an integer, or auto\. Got 'some'\."),
     "format": ("evaluate truth.npz chosen.npz --format xml", "invalid choice: 'xml'"),
-    "propensity": ("evaluate truth.npz chosen.npz --propensity 0.5 0", r"two numbers above 0, A and B\. Got '0'\."),
-    "propensity text": ("evaluate truth.npz chosen.npz --propensity a b", r"two numbers above 0, A and B\. Got 'a'\."),
+    "propensity": (
+        "evaluate truth.npz chosen.npz --propensity 0.5 0",
+        r"above 0 and at most 100, A and B\. Got '0'\.",
+    ),
+    "propensity text": ("evaluate truth.npz chosen.npz --propensity a b", r"at most 100, A and B\. Got 'a'\."),
+    "propensity infinite": ("evaluate truth.npz chosen.npz --propensity inf 1", r"at most 100, A and B\. Got 'inf'\."),
+    "propensity huge": ("evaluate truth.npz chosen.npz --propensity 1e9 1e9", r"at most 100, A and B\. Got '1e9'\."),
+    "top of too many digits": (f"{SELECT} --top {'9' * 5000}", "argument --top: invalid int value"),
     "unknown option": (SELECT + " --quick", "unrecognized arguments: --quick"),
 }
 

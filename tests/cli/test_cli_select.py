@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 import tailwise as tw
 from tailwise.candidates import Candidates
+from tailwise.cli.main import main
 from tailwise.datasets import load_selection, save_priors
 
 SUMMARY = (
@@ -193,3 +194,14 @@ def test_a_shift_without_priors(run, folder):
     assert done.code == 2
     assert "--shift-to-priors needs training labels. Got no --priors" in done.err
     assert not (folder / "chosen.npz").exists()
+
+
+def test_empty_slots_are_told_in_words(tmp_path, capsys):
+    source, out = tmp_path / "p.npz", tmp_path / "out.npz"
+    sp.save_npz(source, sp.csr_array(np.array([[0.5, 0.0, 0.0], [0.5, 0.4, 0.2]])))
+    assert main(["select", str(source), "-u", "macro-f1", "-k", "2", "-o", str(out), "--quiet"]) == 0
+    words = "tailwise: warning: 1 of 2 instances have fewer candidates than k: their last slots are empty. Use"
+    assert capsys.readouterr().err.startswith(words)
+    options = ["--fill", "least-loss", "--overwrite", "--quiet"]
+    assert main(["select", str(source), "-u", "macro-f1", "-k", "2", "-o", str(out), *options]) == 0
+    assert capsys.readouterr().err == ""

@@ -184,7 +184,9 @@ def test_a_missing_array(path, missing):
 )
 def test_arrays_that_make_no_matrix(path, changes):
     write_parts(path, **changes)
-    assert_refused(path, r"must be a whole and valid \.npz file\. Reading it failed with ")
+    assert_refused(
+        path, r"(must be a whole and valid \.npz file\. Reading it failed with |the matrix in .* must have )"
+    )
 
 
 def test_a_pickled_array_is_never_opened(path):
@@ -206,7 +208,7 @@ def test_a_pickled_array_is_never_opened(path):
             r"the matrix in .* must hold each label of an instance once\. Instance 0 holds label 2",
         ),
         ({"format": b"coo", "row": [0, 1, 1], "col": [0, 2, 2]}, "Instance 1 holds label 2 twice"),
-        ({"data": [1j, 2, 3]}, r"the matrix in .* must hold real numbers\. Got dtype complex128"),
+        ({"data": [1j, 2, 3]}, r"the matrix in .* must hold numbers\. Got an array of dtype complex128"),
         ({"shape": [0, 3], "indptr": [0], "indices": np.zeros(0, dtype=int), "data": np.zeros(0)}, "Got shape 0x3"),
     ],
 )

@@ -125,7 +125,7 @@ def test_a_new_format_needs_only_its_entry(tmp_path, dense, monkeypatch):
     ("matrix", "message"),
     [
         (np.ones((2, 2), dtype=complex), "matrix must hold numbers"),
-        (sp.csr_array(np.ones((2, 2), dtype=complex)), "matrix must hold real numbers. Got dtype complex128"),
+        (sp.csr_array(np.ones((2, 2), dtype=complex)), "matrix must hold numbers. Got an array of dtype complex128"),
         (np.ones(3), "matrix must be a matrix with at least one instance"),
         (sp.coo_array((np.ones(2), ([0, 0], [1, 1])), shape=(1, 2)), "Instance 0 holds label 1 twice"),
     ],

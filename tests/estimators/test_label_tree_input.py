@@ -95,6 +95,18 @@ def test_parameters_that_are_refused(data, name, value, message):
     assert refusal(tw.LabelTree(**{name: value}).fit, *data) == message
 
 
+def test_more_threads_than_a_machine_can_use(data, tmp_path):
+    rule = "n_jobs must be at most "
+    assert refusal(tw.LabelTree(n_jobs=100_000).fit, *data).startswith(rule)
+    model = tw.LabelTree().fit(*data).set_params(n_jobs=100_000)  # as it was on a larger machine
+    model.save(tmp_path / "model.tree")
+    loaded = tw.LabelTree.load(tmp_path / "model.tree")
+    message = refusal(loaded.predict_proba, data[0])
+    assert message.startswith(rule)
+    assert message.endswith("Got 100000. Use n_jobs=None for one thread per core.")
+    assert loaded.set_params(n_jobs=None).predict_proba(data[0]).shape == data[1].shape
+
+
 @pytest.mark.parametrize("tree", ["huffman", [6, 6, 6, 6, 6, 6, -1]])
 def test_equal_trees_are_refused(data, tree):
     message = refusal(tw.LabelTree(tree, n_trees=2).fit, *data)
@@ -115,6 +127,46 @@ def test_numbers_of_labels_that_are_refused(model, data):
     assert refusal(model.search, features, 0) == "k must be an integer between 1 and 6, the number of labels. Got 0."
     assert refusal(model.predict_proba, features, top=0) == "top must be an integer of at least 1. Got 0."
     assert refusal(model.predict_proba, features, beam=0) == "beam must be an integer of at least 1. Got 0."
+
+
+def test_sizes_that_nothing_can_have(model, data):
+    huge = 99999999999999999999
+    for name in ("top", "beam"):
+        rule = f"{name} must be an integer of at most 9223372036854775807. Got {huge}."
+        assert refusal(model.predict_proba, data[0], **{name: huge}) == rule
+
+
+def test_a_beam_wider_than_the_tree_is_no_larger_than_the_tree(model, data):
+    wide = model.predict_proba(data[0], beam=2**62)
+    assert (wide != model.predict_proba(data[0])).nnz == 0
+
+
+@pytest.mark.parametrize("random_state", [-1, 2**32, 10**30, "zero", 1.5])
+def test_seeds_that_are_refused(data, random_state):
+    rule = "random_state must be an integer from 0 to 4294967295, a RandomState, or None."
+    message = refusal(tw.LabelTree(random_state=random_state).fit, *data)
+    assert message == f"{rule} Got {random_state!r}. Use another seed, for instance 0."
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ("heavy", "weights must hold numbers. Got an array of dtype <U5."),
+        ([[1], [2, 3]], "weights must be a matrix with rows of one length."),
+        (sp.csr_array(np.ones((1, 6))), "weights must be a list or an array of numbers. Got a sparse matrix."),
+        (np.ma.array(np.ones(6), mask=np.eye(6)[0]), "weights must hold a value everywhere."),
+        (None, None),
+    ],
+)
+def test_weights_that_are_no_numbers(model, data, weights, message):
+    if message is None:
+        assert model.search(data[0], 2, weights=weights).labels.shape == (30, 2)
+    else:
+        assert message in refusal(model.search, data[0], 2, weights=weights)
+
+
+def test_a_given_tree_that_is_no_list(data):
+    assert "parents must be a matrix with rows of one length" in refusal(tw.LabelTree([[1], [2, 3]]).fit, *data)
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_prints_as_a_table():
 
 
 REFUSED = {
-    "k": (([[0.5]], [[1]], 0), {}, r"k must be an integer of at least 1, or None for all candidates\. Got 0\."),
+    "k": (([[0.5]], [[1]], 0), {}, r"k must be an integer of at least 1\. Got 0\. Use k=None for all candidates\."),
     "k fraction": (([[0.5]], [[1]], 2.5), {}, r"k must be .* Got 2\.5\."),
     "bins": (([[0.5]], [[1]]), {"bins": 0}, r"bins must be an integer of at least 1\. Got 0\."),
     "strategy": (([[0.5]], [[1]]), {"strategy": "width"}, r"strategy must be one of quantile, uniform\. Got 'width'"),

@@ -64,6 +64,7 @@ REFUSED = {
     "negative": (lambda: LabelPriors([-1, 2], 4), r"between 0 and n_instances=4\. Got values from -1 to 2\."),
     "nan": (lambda: LabelPriors([math.nan, 2], 4), r"between 0 and n_instances=4\. Got values from nan to nan\."),
     "one row": (lambda: LabelPriors.from_labels([1, 0]), r"priors must be a matrix .* Got shape 2\."),
+    "counts are words": (lambda: LabelPriors(["many"], 4), r"counts must hold numbers\. Got an array of dtype <U4\."),
     "words": (lambda: LabelPriors.from_labels([["a"]]), r"priors must hold numbers\."),
     "no instance": (lambda: LabelPriors([0, 0], 0), r"n_instances must be"),
     "half an instance": (lambda: LabelPriors([1, 0], 4.5), r"n_instances must be"),

@@ -1,7 +1,8 @@
 """Reads the command line, runs a command, and turns errors into exit codes.
 
 0    done
-2    bad input: the message on standard error says what and how to mend it; nothing is written
+2    bad input: the message on standard error says what and how to mend it
+70   an error of tailwise itself; TAILWISE_DEBUG=1 in the environment shows where
 130  interrupted
 141  whoever read the output has stopped reading
 """
@@ -11,12 +12,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import traceback
+import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from tailwise import __version__
 from tailwise.cli import data, demo, evaluate, experiment, predict, report, run, select, train
-from tailwise.errors import TailwiseError
+from tailwise.cli.streams import drop_output, usable_streams
+from tailwise.errors import EmptySlotsWarning, TailwiseError
 
 __all__ = ["main"]
 
@@ -35,38 +40,88 @@ examples:
       a page about it: what was chosen, why, and what it costs
   tailwise data list
       the benchmarks that can be downloaded, or drawn where there is no network
+
+exit codes:
+  0    done
+  2    bad input, or output that cannot be written: the message says what, and what to do
+  70   an error of tailwise itself: please report it, with what it prints when TAILWISE_DEBUG=1 is set
+  130  interrupted
+  141  whoever read the output has stopped reading
 """
 
-BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+BAD_INPUT, INTERNAL, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
+DEBUG = "TAILWISE_DEBUG"  # set to 1, every error shows where it happened
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    options = _build_parser().parse_args(arguments)
+    with usable_streams(), warnings.catch_warnings():
+        warnings.simplefilter("default", EmptySlotsWarning)
+        warnings.showwarning = _tell_warning
+        try:
+            code = _run(arguments)
+            sys.stdout.flush()
+            return code
+        except (Exception, KeyboardInterrupt) as error:
+            return _explain(error)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
-        with _compilation_announced(options):
-            code = options.run(options)
-        sys.stdout.flush()
-        return code
-    except TailwiseError as error:
-        print(f"tailwise: error: {error}", file=sys.stderr)
-        return BAD_INPUT
-    except KeyboardInterrupt:
-        print("tailwise: interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:
-        _drop_output()
-        return BROKEN_PIPE
-    except MemoryError:
-        print(
-            "tailwise: error: There is not enough memory for this. Use fewer candidates, or part of the data.",
-            file=sys.stderr,
-        )
-        return BAD_INPUT
-    except OSError as error:  # files raise FileError, so this is standard output
-        _drop_output()
-        print(f"tailwise: error: The output could not be written: {error.strerror}.", file=sys.stderr)
-        return BAD_INPUT
+        options = _build_parser().parse_args(arguments)
+    except SystemExit:
+        sys.stdout.flush()  # the help, while somebody still looks whether it could be written
+        raise
+    with _compilation_announced(options):
+        return options.run(options)
+
+
+def _explain(error: BaseException) -> int:
+    """Say on standard error what went wrong; gives the exit code."""
+    if os.environ.get(DEBUG, "0") not in ("", "0"):
+        _tell("".join(traceback.format_exception(error)).rstrip())
+    if isinstance(error, OSError) and not isinstance(error, TailwiseError):
+        drop_output()
+    code, words = _describe(error)
+    if words:
+        _tell(f"tailwise: {words}")
+    return code
+
+
+def _describe(error: BaseException) -> tuple[int, str]:
+    """The exit code of an error, and what to say of it."""
+    if isinstance(error, TailwiseError):
+        return BAD_INPUT, f"error: {error}"
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED, "interrupted"
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE, ""
+    if isinstance(error, MemoryError):
+        return BAD_INPUT, "error: There is not enough memory for this. Use fewer candidates, or part of the data."
+    if isinstance(error, OverflowError):
+        return BAD_INPUT, f"error: A number is too large to calculate with ({error}). Use smaller ones in the options."
+    if isinstance(error, OSError):
+        reason = error.strerror or str(error)
+        if error.filename is not None:
+            return BAD_INPUT, f"error: {os.fsdecode(error.filename)} could not be read or written: {reason}."
+        return BAD_INPUT, f"error: The output could not be written: {reason}."
+    return INTERNAL, (
+        f"internal error: {type(error).__name__}: {error}\n"
+        "This is a mistake in tailwise. Please report it with the command, and with what it prints when "
+        f"{DEBUG}=1 is set."
+    )
+
+
+def _tell_warning(message: Warning | str, *where: Any) -> None:
+    """In the words of a command; which line of Python it was is no matter to its user."""
+    _tell(f"tailwise: warning: {message}")
+
+
+def _tell(words: str) -> None:
+    try:
+        print(words, file=sys.stderr, flush=True)
+    except OSError:  # standard error cannot be written either: the exit code has to do
+        return
 
 
 def _compilation_announced(options: argparse.Namespace) -> AbstractContextManager[None]:
@@ -77,11 +132,6 @@ def _compilation_announced(options: argparse.Namespace) -> AbstractContextManage
     from tailwise.cli.compiling import compilation_announced
 
     return compilation_announced()
-
-
-def _drop_output() -> None:
-    """The interpreter flushes standard output once more at exit; let that go nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _build_parser() -> argparse.ArgumentParser:

@@ -97,7 +97,7 @@ class Pipeline:
         if self.names is not None:
             save_label_names(folder / "labels.txt", self.names)
             _write_names(folder / "selection.tsv", self.selection, self.names)
-        (folder / RECORD).write_text(as_json(self.describe()), encoding="utf-8")
+        (folder / RECORD).write_text(as_json(self.describe()), encoding="utf-8", newline="\n")
 
     def describe(self) -> dict[str, Any]:
         """The record of the run."""
@@ -163,7 +163,7 @@ class Pipeline:
 
 
 def _write_names(path: Path, selection: Selection, names: LabelNames) -> None:
-    with open(path, "w", encoding="utf-8") as file:
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
         file.write("instance\trank\tlabel\tname\n")
         for i, row in enumerate(selection.labels):
             for rank, j in enumerate(row[row >= 0], start=1):

@@ -46,10 +46,12 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from tailwise.datasets import check_writable_target, load_features, save
+    from tailwise.engines.threads import check_workers
     from tailwise.estimators.calibrator import Calibrator
     from tailwise.estimators.label_tree import LabelTree
 
     check_writable_target(options.output, overwrite=options.overwrite)
+    check_workers(options.workers, "--workers")
     model = LabelTree.load(options.model).set_params(n_jobs=options.workers)
     calibrator = None if options.calibrator is None else Calibrator.load(options.calibrator)
     X = load_features(options.features)

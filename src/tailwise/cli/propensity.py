@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 __all__ = ["add_propensity_option", "choose_propensity"]
 
+LARGEST = 100  # published parameters are below 3; weights of much larger ones cannot be calculated
+
 
 def add_propensity_option(parser: argparse.ArgumentParser, default: str) -> None:
     """Add --propensity A B; the help says what is taken without it."""
@@ -38,7 +40,10 @@ def _parse_parameter(text: str) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not 0 < value < math.inf:
-        msg = f"propensity must be two numbers above 0, A and B. Got {text!r}. The usual ones are 0.55 1.5."
+    if not 0 < value <= LARGEST:
+        msg = (
+            f"propensity must be two numbers above 0 and at most {LARGEST}, A and B. Got {text!r}. "
+            "The usual ones are 0.55 1.5."
+        )
         raise argparse.ArgumentTypeError(msg)
     return value

@@ -52,6 +52,9 @@ def add_search_options(parser: argparse.ArgumentParser, *, on_tree: bool = False
 
 def read_search_options(options: argparse.Namespace) -> dict[str, Any]:
     """The options as `select` takes them."""
+    from tailwise.engines.threads import check_workers
+
+    check_workers(options.workers, "--workers")
     values = {name: getattr(options, name) for name in SEARCH_OPTIONS}
     values["condition_positives"] = "priors" if options.condition_positives == "priors" else None
     return values

@@ -69,11 +69,13 @@ def settle_calibration(options: argparse.Namespace, asked_by: str, **defaults: A
 
 def build_tree(options: argparse.Namespace, *, progress: bool) -> LabelTree:
     """The estimator that the options describe, its parameters checked, not yet fitted."""
+    from tailwise.engines.threads import check_workers
     from tailwise.estimators.label_tree import LabelTree
-    from tailwise.estimators.validating import check_parameters
+    from tailwise.estimators.validating import LARGEST_SEED, check_parameters
     from tailwise.parameters import check_seed
 
-    check_seed(options.seed)
+    check_seed(options.seed, LARGEST_SEED)
+    check_workers(options.workers, "--workers")
     given = {name: getattr(options, PREFIX + name) for name in (*TREE_OPTIONS, "normalise")}
     parameters = {name: value for name, value in given.items() if value is not None}
     model = LabelTree(**parameters, n_jobs=options.workers, random_state=options.seed, progress=progress)

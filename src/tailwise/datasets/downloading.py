@@ -222,7 +222,7 @@ def _read_notes(part: Path, url: str) -> dict[str, Any] | None:
 
 def _write_notes(part: Path, url: str, answer: Any, total: int | None) -> None:
     notes = {"url": url, "validator": _validator_of(answer), "total": total}
-    _notes_of(part).write_text(json.dumps(notes), encoding="utf-8")
+    _notes_of(part).write_text(json.dumps(notes), encoding="utf-8", newline="\n")
 
 
 def _validator_of(answer: Any) -> str | None:

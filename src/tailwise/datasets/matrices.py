@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.canonical import canonical_csr
-from tailwise.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,13 +25,5 @@ def build_csr(values: NDArray, labels: NDArray, indptr: NDArray, shape: tuple[in
 
 def tidy_csr(matrix: Any, name: str) -> sp.csr_array:
     """A matrix of real numbers, in any sparse layout or dense, as canonical CSR; the input is not changed."""
-    if sp.issparse(matrix):
-        if matrix.dtype.kind not in "fiub":
-            msg = f"{name} must hold real numbers. Got dtype {matrix.dtype}. Convert it to float32 or float64."
-            raise InputError(msg)
-        if matrix.dtype == np.float16:  # scipy stores half precision but cannot compute with it
-            matrix = matrix.astype(np.float32)
-        if matrix.format == "bsr":  # COO keeps duplicates apart, so that they are found; other ways add them up
-            matrix = matrix.tocoo()
     csr = canonical_csr(matrix, name)
     return build_csr(csr.data, csr.indices, csr.indptr, csr.shape)

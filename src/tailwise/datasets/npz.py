@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import scipy.sparse as sp
 
+from tailwise.canonical import check_matrix
 from tailwise.datasets.contents import Contents
 from tailwise.datasets.matrices import tidy_csr
 from tailwise.datasets.opening import opened
@@ -74,7 +75,7 @@ def _read_arrays(file: BinaryIO) -> tuple[Any, NDArray | None]:
         ranking = archive[RANKING] if RANKING in archive.files else None
     file.seek(0)
     matrix = sp.load_npz(file)
-    _check_indices(matrix)
+    check_matrix(matrix, f"the matrix in {file.name}")
     return matrix, ranking
 
 
@@ -85,16 +86,6 @@ def _check_directory(archive: zipfile.ZipFile) -> None:
         if entry.comment:  # numpy writes none: a wrong length has swallowed the entries that follow
             msg = f"the entry {entry.filename} has a comment"
             raise zipfile.BadZipFile(msg)
-
-
-def _check_indices(matrix: Any) -> None:
-    """Refuse index arrays that would lead compiled code outside its arrays; COO and DIA are checked when built."""
-    if not hasattr(matrix, "indptr"):
-        return
-    matrix.check_format(full_check=True)
-    if (np.diff(matrix.indptr) < 0).any():  # scipy leaves this out where the last pointer is 0
-        msg = "indptr must be a non-decreasing sequence"
-        raise ValueError(msg)
 
 
 def _refuse_dense(file: BinaryIO, came: str) -> None:

@@ -7,17 +7,20 @@ selections may run in several threads at once, and after a fork.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from queue import SimpleQueue
 from threading import Thread
 from types import TracebackType
+from typing import Any
 
-from tailwise.errors import InputError
+from tailwise.errors import InputError, TailwiseError
 from tailwise.parameters import is_integer
 
-__all__ = ["Threads"]
+__all__ = ["Threads", "check_workers", "count_cores"]
+
+# More threads than so many times the cores only wait for each other; a few are always allowed, for trying things out.
+MOST_PER_CORE, ALWAYS_ALLOWED = 4, 8
 
 Task = tuple[Callable[[int, int, int], object], int, int, int]
 
@@ -31,6 +34,8 @@ class Threads:
         Number of threads, this one included; None for one per core. The result of a selection does not depend on it.
     needs_one : bool
         Whether the work is too small to share, or cannot be shared.
+    name : str
+        What the number is called where the user gave it, for messages.
 
     Examples
     --------
@@ -42,26 +47,31 @@ class Threads:
     [(0, 5), (5, 10)]
     """
 
-    def __init__(self, workers: int | None, *, needs_one: bool = False) -> None:
-        if workers is not None and (not is_integer(workers) or workers < 1):
-            msg = f"workers must be an integer of at least 1, or None for all cores. Got {workers!r}."
-            raise InputError(msg)
-        wanted = len(os.sched_getaffinity(0)) if workers is None else int(workers)
+    def __init__(self, workers: int | None, *, needs_one: bool = False, name: str = "workers") -> None:
+        check_workers(workers, name)
+        wanted = count_cores() if workers is None else int(workers)
         self.workers = 1 if needs_one else wanted
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._outcomes: SimpleQueue[BaseException | None] = SimpleQueue()
         self._threads = [Thread(target=self._work, name="tailwise", daemon=True) for _ in range(self.workers - 1)]
 
     def __enter__(self) -> Threads:
-        for thread in self._threads:
-            thread.start()
+        try:
+            for thread in self._threads:
+                thread.start()
+        except BaseException as failure:  # also Ctrl-C: those that run would wait for work as long as the process lives
+            self._stop()
+            if not isinstance(failure, RuntimeError):
+                raise
+            msg = (
+                f"The system could not start {len(self._threads)} threads: {failure}. "
+                "Ask for fewer workers, or end other programs."
+            )
+            raise TailwiseError(msg) from failure
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for _ in self._threads:
-            self._tasks.put(None)
-        for thread in self._threads:
-            thread.join()
+        self._stop()
 
     def split(self, size: int, task: Callable[[int, int], object]) -> None:
         """Call ``task(first, last)`` for one part of ``range(size)`` per thread, and wait for all of them."""
@@ -81,6 +91,13 @@ class Threads:
         if failures:
             raise failures[0]
 
+    def _stop(self) -> None:
+        for _ in self._threads:
+            self._tasks.put(None)
+        for thread in self._threads:
+            if thread.ident is not None:  # it was started
+                thread.join()
+
     def _work(self) -> None:
         while (order := self._tasks.get()) is not None:
             task, part, first, last = order
@@ -90,3 +107,27 @@ class Threads:
             except BaseException as failure:  # raised again by split, in the caller's thread
                 self._outcomes.put(failure)
             del order, task  # and the arrays it holds, which nobody needs while this thread waits
+
+
+def check_workers(workers: Any, name: str = "workers") -> None:
+    """Refuse what is no number of threads, and more threads than this machine can use; `name` may be an option's."""
+    if workers is None:
+        return
+    is_option = name.startswith("-")
+    if not is_integer(workers) or workers < 1:
+        nothing = "left out" if is_option else "None"
+        msg = f"{name} must be an integer of at least 1, or {nothing} for all cores. Got {workers!r}."
+        raise InputError(msg)
+    if workers > ALWAYS_ALLOWED and workers > (most := MOST_PER_CORE * count_cores()):
+        msg = (
+            f"{name} must be at most {max(most, ALWAYS_ALLOWED)} on this machine, which has {count_cores()} cores. "
+            f"Got {workers}. {'Leave it out' if is_option else f'Use {name}=None'} for one thread per core."
+        )
+        raise InputError(msg)
+
+
+def count_cores() -> int:
+    """The cores that this process may use: fewer than the machine has where an affinity or a container says so."""
+    from joblib import cpu_count  # takes a fifth of a second to import
+
+    return cpu_count()

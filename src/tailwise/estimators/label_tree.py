@@ -8,17 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from tailwise.canonical import as_dense
 from tailwise.engines import Threads
 from tailwise.errors import InputError
 from tailwise.estimators.ensemble import search_trees
 from tailwise.estimators.fitting import fit_trees
 from tailwise.estimators.saving import load_tree, save_tree
 from tailwise.estimators.selecting import select_on_tree
-from tailwise.estimators.validating import check_features, check_labels, check_parameters, check_size
-from tailwise.parameters import is_integer
+from tailwise.estimators.validating import (
+    check_features,
+    check_labels,
+    check_n_jobs,
+    check_parameters,
+    check_random,
+)
+from tailwise.parameters import check_path, check_size
 from tailwise.utilities import LabelPriors
 
 if TYPE_CHECKING:
@@ -164,7 +170,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         try:
             matrix = check_features(self, X, reset=True)
             labels = check_labels(Y, matrix.indptr.size - 1)
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            seed = int(check_random(self.random_state).randint(2**31 - 1))
             with self._threads() as threads:
                 self.trees_ = fit_trees(self, matrix, labels, seed, threads)
         except BaseException:  # Ctrl-C, too: a model that was fitted before goes on working
@@ -282,11 +288,13 @@ class LabelTree(ClassifierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to one file, from which :meth:`load` maps it into memory."""
         self._fitted_labels()
+        check_path("path", path)
         save_tree(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LabelTree:
         """Read what :meth:`save` wrote; weights are mapped, not copied, and nothing is unpickled."""
+        check_path("path", path)
         return load_tree(cls, path)
 
     def _fitted_labels(self) -> int:
@@ -297,10 +305,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         return check_features(self, X, reset=False)
 
     def _threads(self) -> Threads:
-        if self.n_jobs is not None and self.n_jobs != -1 and not (is_integer(self.n_jobs) and self.n_jobs >= 1):
-            msg = f"n_jobs must be an integer of at least 1, or -1 or None for all cores. Got {self.n_jobs!r}."
-            raise InputError(msg)
-        return Threads(None if self.n_jobs == -1 else self.n_jobs)
+        return Threads(check_n_jobs(self.n_jobs), name="n_jobs")
 
     def _search_likely(self, X: Any) -> Found:
         """All labels of probability 1/2 or more: as many are asked for as it takes."""
@@ -341,7 +346,7 @@ def _as_csr(labels: NDArray, values: NDArray, n_labels: int) -> sp.csr_array:
 
 
 def _check_weights(weights: Any, n_labels: int) -> NDArray:
-    array = np.asarray(weights, dtype=np.float64)
+    array = as_dense(weights, "weights")
     if array.shape != (n_labels,) or not (np.isfinite(array).all() and (array >= 0).all()):
         came = (
             f"shape {array.shape}" if array.shape != (n_labels,) else f"values from {array.min():g} to {array.max():g}"

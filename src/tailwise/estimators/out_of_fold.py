@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from tailwise.canonical import as_array
 from tailwise.errors import InputError
 from tailwise.estimators.adapters import from_sklearn
 from tailwise.parameters import is_integer
@@ -42,7 +43,7 @@ def predict_out_of_fold(
     """
     from tqdm import tqdm
 
-    X, Y = _as_rows(X), _as_rows(Y)
+    X, Y = _as_rows(X, "X"), _as_rows(Y, "Y")
     parts = _draw_folds(X.shape[0], Y.shape[0], folds, seed)
     predicted = []
     for part in tqdm(parts, desc="cross-validation", unit=" folds", disable=not progress):
@@ -53,9 +54,13 @@ def predict_out_of_fold(
     return sp.csr_array(sp.vstack(predicted, format="csr"))[order]
 
 
-def _as_rows(matrix: Any) -> Any:
+def _as_rows(matrix: Any, name: str) -> Any:
     """Something whose rows can be taken by number."""
-    return sp.csr_array(matrix) if sp.issparse(matrix) else np.asarray(matrix)
+    array = as_array(matrix, name)
+    if array.ndim == 0:
+        msg = f"{name} must have a row for each instance. Got {matrix!r:.80}."
+        raise InputError(msg)
+    return sp.csr_array(array) if sp.issparse(array) else array
 
 
 def _draw_folds(n_features_rows: int, n_instances: int, folds: int, seed: int) -> list[NDArray]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tailwise.errors import InputError, MissingExtraError
 from tailwise.estimators.candidate_truth import find_true, read_pair
-from tailwise.parameters import check_choice, is_integer
+from tailwise.parameters import check_choice, check_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -167,15 +167,10 @@ def reliability(
         0.8269 - 1.0000       3,334    0.9145  0.8467
     """
     check_choice("strategy", strategy, STRATEGIES)
-    if not is_integer(bins) or bins < 1:
-        msg = f"bins must be an integer of at least 1. Got {bins!r}."
-        raise InputError(msg)
+    check_size("bins", bins)
     candidates, true = read_pair(probabilities, truth)
     if k is not None:
-        if not is_integer(k) or k < 1:
-            msg = f"k must be an integer of at least 1, or None for all candidates. Got {k!r}."
-            raise InputError(msg)
-        candidates = candidates.keep_top(k)
+        candidates = candidates.keep_top(check_size("k", k, remedy="Use k=None for all candidates."))
     if candidates.n_entries == 0:
         msg = "probabilities must hold at least one candidate. Got none."
         raise InputError(msg)

@@ -49,7 +49,7 @@ class FittedTree:
 
 def search_tree(fitted: FittedTree, matrix: Matrix, k: int, lines: Lines, threads: Threads, beam: int = 0) -> Found:
     """The k labels of largest gain for each row; exact where beam is 0."""
-    n = matrix.indptr.size - 1
+    n, beam = matrix.indptr.size - 1, min(beam, fitted.tree.n_nodes)  # no level has more nodes
     found = Found(np.empty((n, k), np.int32), np.empty((n, k)), np.empty(n, np.int64))
     model = fitted.model()
 

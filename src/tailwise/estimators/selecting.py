@@ -16,10 +16,11 @@ from tailwise.expectations import SemiEmpirical
 from tailwise.kernels.objective import P, Q, T, refresh
 from tailwise.kernels.tree_greedy import Places, select_greedily
 from tailwise.kernels.tree_search import Lines
-from tailwise.parameters import check_seed
+from tailwise.parameters import check_choice, check_seed
 from tailwise.selection import Selection, select
 from tailwise.selection.batch import describe_batch
 from tailwise.selection.expected import check_value
+from tailwise.selection.selecting import METHODS
 from tailwise.utilities import as_utility
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def select_on_tree(
 ) -> TreeSelection:
     """`LabelTree.select`, its parameters but not its features checked."""
     begin = time.perf_counter()
+    check_choice("method", method, (*METHODS, "tree"))
     utility = as_utility(utility, model.priors_)
     if method == "tree" or (method == "auto" and _is_exact_on_tree(model, utility, options)):
         foreign = sorted(set(options) - TREE_OPTIONS)

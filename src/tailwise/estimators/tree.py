@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailwise.canonical import as_array
 from tailwise.errors import InputError
 from tailwise.kernels.tree_search import Branches
 
@@ -143,7 +144,7 @@ class Tree:
 
 
 def _check_parents(parents: Any, n_labels: int) -> NDArray:
-    array = np.asarray(parents)
+    array = as_array(parents, "parents")
     if array.ndim != 1 or array.dtype.kind not in "iu":
         came = f"shape {array.shape} and dtype {array.dtype}"
         msg = f"parents must be a list of integers, the parent of each node. Got {came}."

@@ -7,24 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import check_random_state
 
+from tailwise.canonical import check_matrix
+from tailwise.engines.threads import check_workers
 from tailwise.errors import InputError
 from tailwise.kernels.node_training import Matrix
-from tailwise.parameters import check_choice, is_integer
+from tailwise.parameters import check_choice, check_size, is_integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tailwise.estimators.label_tree import LabelTree
 
-__all__ = ["check_features", "check_labels", "check_parameters", "check_size"]
+__all__ = ["check_features", "check_labels", "check_n_jobs", "check_parameters", "check_random"]
 
 TREES = ("k-means", "random", "huffman")
 LOSSES = ("logistic", "squared-hinge")
+LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn's contract asks for
 
 
 def check_features(estimator: LabelTree, features: Any, *, reset: bool) -> Matrix:
     """Features as float32 CSR rows; the first time (reset) their number is remembered, later it must be the same."""
+    check_matrix(features, "X")
     options = {"accept_sparse": "csr", "dtype": np.float32}
     try:
         matrix = _validate(estimator, features, reset=reset, **options)
@@ -53,6 +58,7 @@ def check_labels(labels: Any, n_instances: int) -> sp.csr_array:
     if labels is None:
         msg = "requires y to be passed, but the target y is None: Y must be a 0/1 matrix of shape (n, m)."
         raise InputError(msg)
+    check_matrix(labels, "Y")
     matrix = labels if sp.issparse(labels) else _as_dense(labels)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         msg = (
@@ -81,6 +87,8 @@ def check_parameters(estimator: LabelTree) -> None:
     if not isinstance(estimator.normalise, (bool, np.bool_)):
         msg = f"normalise must be True or False. Got {estimator.normalise!r}."
         raise InputError(msg)
+    check_n_jobs(estimator.n_jobs)
+    check_random(estimator.random_state)
     check_size("arity", estimator.arity, 2)
     check_size("leaf_size", estimator.leaf_size, 1)
     check_size("n_trees", estimator.n_trees, 1)
@@ -96,15 +104,27 @@ def check_parameters(estimator: LabelTree) -> None:
         raise InputError(msg)
 
 
-def check_size(name: str, value: Any, smallest: int, largest: int | None = None) -> int:
-    """Refuse what is no integer of at least `smallest`."""
-    if not is_integer(value) or value < smallest or (largest is not None and value > largest):
-        rule = (
-            f"of at least {smallest}" if largest is None else f"between {smallest} and {largest}, the number of labels"
+def check_random(random_state: Any) -> np.random.RandomState:
+    """The generator behind a seed, or the one given."""
+    try:
+        return check_random_state(random_state)
+    except ValueError as error:
+        msg = (
+            f"random_state must be an integer from 0 to {LARGEST_SEED}, a RandomState, or None. Got {random_state!r}. "
+            "Use another seed, for instance 0."
         )
-        msg = f"{name} must be an integer {rule}. Got {value!r}."
+        raise InputError(msg) from error
+
+
+def check_n_jobs(n_jobs: Any) -> int | None:
+    """The number of threads as :class:`tailwise.engines.Threads` takes it: None for all cores."""
+    if n_jobs is None or (is_integer(n_jobs) and n_jobs == -1):
+        return None
+    if not is_integer(n_jobs) or n_jobs < 1:
+        msg = f"n_jobs must be an integer of at least 1, or -1 or None for all cores. Got {n_jobs!r}."
         raise InputError(msg)
-    return int(value)
+    check_workers(n_jobs, "n_jobs")
+    return int(n_jobs)
 
 
 def _check_number(name: str, value: Any, *, above: bool) -> None:

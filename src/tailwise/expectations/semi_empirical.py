@@ -116,9 +116,10 @@ class SemiEmpirical:
     def expected(self) -> float:
         """The expected utility at the present totals."""
         totals, linear = self.objective.totals, self.objective.linear
-        psi = totals[:, kernels.PSI] + linear[:, 0] * totals[:, kernels.T] + linear[:, 1] * totals[:, kernels.Q]
-        coverage = self.objective.coverage * (1 - totals[:, kernels.FAILURE])
-        return float((psi + coverage).sum()) + self._constant
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by who reports it
+            psi = totals[:, kernels.PSI] + linear[:, 0] * totals[:, kernels.T] + linear[:, 1] * totals[:, kernels.Q]
+            coverage = self.objective.coverage * (1 - totals[:, kernels.FAILURE])
+            return float((psi + coverage).sum()) + self._constant
 
     @cached_property
     def columns(self) -> Columns:

@@ -67,7 +67,9 @@ def describe_selection(selection: Selection) -> dict[str, Any]:
 
 def as_json(record: dict[str, Any]) -> str:
     """Text of JSON, which has no NaN and no infinity: null stands for them."""
-    return json.dumps(_plain(record), indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(_plain(record), indent=2, ensure_ascii=False) + "\n"
+    # A file name that is no text holds half characters, which no file can; JSON knows them as \udc80.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _describe_certificate(certificate: Certificate | None) -> dict[str, Any] | None:

@@ -1,24 +1,17 @@
 """How kernels are compiled: cached on disk, without the interpreter lock, division by zero as in numpy."""
 
-import hashlib
-import pickle
-from pathlib import Path
+from typing import Any
 
 from numba import njit
+from numba.core.ccallback import CFunc
+from numba.core.sigutils import normalize_signature
 
-__all__ = ["kernel", "part", "reordering_step", "step"]
+from tailwise.kernels.caching import make_cache
+
+__all__ = ["c_function", "kernel", "part", "reordering_step", "step"]
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 
-
-def _hash_sources():
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-_SOURCES = _hash_sources()
 
 # Parts and steps are compiled into the kernels that call them, so they need no cache of their own. A part is inlined
 # before type inference. A step is a call that does not count references to arrays, which its caller holds anyway: with
@@ -32,23 +25,15 @@ reordering_step = njit(fastmath={"reassoc", "nsz"}, **_STEP_OPTIONS)
 
 
 def kernel(function):
-    """Compile on first call, and keep the machine code on disk until any source file of the kernels changes.
-
-    Numba itself looks only at the file of the kernel, and would run old code after a change of the parts it calls.
-    """
-    dispatcher = njit(cache=True, **_OPTIONS)(function)
-    file = dispatcher._cache._cache_file
-    file._source_stamp, file._load_index = _SOURCES, _forgiving(file._load_index)
+    """Compile on first call, and keep the machine code on disk."""
+    dispatcher = njit(**_OPTIONS)(function)
+    dispatcher._cache = make_cache(function)
     return dispatcher
 
 
-def _forgiving(load_index):
-    """What another version left on disk may name classes that are no more: then nothing is there."""
-
-    def load():
-        try:
-            return load_index()
-        except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):
-            return {}
-
-    return load
+def c_function(signature, function):
+    """Compile to a C function at once, or take it from disk: Numba's ``cfunc`` with the cache of kernels."""
+    compiled: Any = CFunc(function, normalize_signature(signature), locals={}, options={"error_model": "numpy"})
+    compiled._cache = make_cache(function)
+    compiled.compile()
+    return compiled

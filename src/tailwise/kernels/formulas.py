@@ -12,6 +12,8 @@ from llvmlite import ir
 from numba import cfunc, njit, types
 from numba.extending import intrinsic
 
+from tailwise.kernels.compiling import c_function
+
 # t, q, p, n and the formula's parameter.
 N_ARGUMENTS = 5
 SIGNATURE = types.float64(*[types.float64] * N_ARGUMENTS)
@@ -34,7 +36,7 @@ def call_formula(typing_context, address, t, q, p, n, parameter):
 @cache
 def compile_built_in(function):
     """The C function of a formula of this module, compiled once and cached on disk."""
-    return cfunc(SIGNATURE, cache=True, error_model="numpy")(function)
+    return c_function(SIGNATURE, function)
 
 
 def compile_formula(function):

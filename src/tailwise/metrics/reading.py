@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tailwise.canonical import canonical_csr
+from tailwise.canonical import as_array, canonical_csr
 from tailwise.chosen import EMPTY, Chosen
 from tailwise.errors import InputError
 from tailwise.utilities.priors import LabelPriors
@@ -128,7 +128,7 @@ def read_filter(filter: Any, truth: Truth) -> NDArray | None:
         from tailwise.datasets.filters import is_text_filter, load_filter, pairs_of
 
         filter = load_filter(filter) if is_text_filter(filter) else pairs_of(truth.load_like(filter).matrix)
-    pairs = np.asarray(filter)
+    pairs = as_array(filter, "filter")
     if pairs.size == 0:
         return np.zeros(0, dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":

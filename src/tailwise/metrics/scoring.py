@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailwise.canonical import as_array
 from tailwise.chosen import Chosen
 from tailwise.errors import InputError
 from tailwise.metrics.counts import InstanceCounts, LabelCounts, count
@@ -169,13 +170,13 @@ def _compute(name: str, by_label: LabelCounts, by_instance: InstanceCounts) -> f
 
 
 def _check_options(labels: str, zero_division: float, propensity: tuple[float, float]) -> None:
-    if labels not in ("all", "present"):
+    if not isinstance(labels, str) or labels not in ("all", "present"):
         msg = f"labels must be 'all' or 'present'. Got {labels!r}."
         raise InputError(msg)
     if not (isinstance(zero_division, Real) and (zero_division in (0, 1) or math.isnan(zero_division))):
         msg = f"zero_division must be 0.0, 1.0 or nan. Got {zero_division!r}."
         raise InputError(msg)
-    parameters = np.asarray(propensity)
+    parameters = as_array(propensity, "propensity")
     is_pair = parameters.shape == (2,) and parameters.dtype.kind in "fiu"
     if not is_pair or not ((parameters > 0) & (parameters < np.inf)).all():
         msg = f"propensity must be a pair (a, b) of numbers above 0. Got {propensity!r}. The usual pair is (0.55, 1.5)."

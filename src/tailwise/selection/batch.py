@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.candidates import SMALLEST
+from tailwise.canonical import as_dense
 from tailwise.errors import InputError
 from tailwise.parameters import check_choice
 from tailwise.utilities.base import Batch
@@ -41,7 +42,7 @@ def _check_condition_positives(candidates: Candidates, priors: LabelPriors | Non
             msg = 'condition_positives="priors" needs priors. Got none. Give priors=training_labels (--priors FILE).'
             raise InputError(msg)
         given = priors.probabilities * candidates.n_instances
-    p = _as_numbers(given)
+    p = as_dense(given, "condition_positives")
     if p.shape != (candidates.n_labels,) or not (np.isfinite(p).all() and p.min() >= 0):
         msg = (
             f"condition_positives must be {candidates.n_labels} finite numbers of at least 0, one per label. "
@@ -50,11 +51,3 @@ def _check_condition_positives(candidates: Candidates, priors: LabelPriors | Non
         raise InputError(msg)
     # The candidates' own expected positives are among them: with fewer, ratios such as recall would exceed 1.
     return np.maximum(np.where(p < SMALLEST, 0.0, p), candidates.condition_positives())
-
-
-def _as_numbers(given: Any) -> NDArray:
-    try:
-        return np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        msg = f"condition_positives must be numbers, one per label, or 'priors'. Got {type(given).__name__}: {error}."
-        raise InputError(msg) from error

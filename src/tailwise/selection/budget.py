@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailwise.canonical import as_array
 from tailwise.errors import InputError
 from tailwise.parameters import is_integer
 
@@ -19,7 +20,7 @@ def check_budgets(k: Any, n_instances: int, n_labels: int) -> NDArray | None:
     """The budget of each instance from an integer or an array of integers; None for no budget."""
     if k is None:
         return None
-    budgets = np.asarray(k)
+    budgets = as_array(k, "k")
     if is_integer(k):
         smallest = 1
     elif budgets.ndim == 1 and budgets.dtype.kind in "iu":

@@ -41,9 +41,8 @@ class Settings:
         if not is_integer(self.max_passes) or self.max_passes < 1:
             msg = f"max_passes must be an integer of at least 1. Got {self.max_passes!r}."
             raise InputError(msg)
-        if not (isinstance(self.batch, str) and self.batch == "auto") and not (
-            is_integer(self.batch) and int(self.batch) >= 1
-        ):
+        is_auto = isinstance(self.batch, str) and self.batch == "auto"  # an array would compare entry by entry
+        if not is_auto and (not is_integer(self.batch) or int(self.batch) < 1):
             msg = f"batch must be an integer of at least 1, or 'auto'. Got {self.batch!r}. The paper's algorithm is 1."
             raise InputError(msg)
         check_seed(self.seed)

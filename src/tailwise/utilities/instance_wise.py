@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailwise.canonical import as_dense
 from tailwise.errors import UtilityError
 from tailwise.utilities.base import number_text
 from tailwise.utilities.linear import InstanceWise
@@ -173,11 +174,7 @@ class Hamming(InstanceWise):
 
 
 def _check_weight(name: str, weight: Any) -> NDArray:
-    try:
-        weights = np.asarray(weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        msg = f"{name} must be a number or one number per label. Got {type(weight).__name__}: {error}."
-        raise UtilityError(msg) from error
+    weights = as_dense(weight, name)
     if not np.isfinite(weights).all():
         msg = f"{name} must be finite. Got {weights[~np.isfinite(weights)][0] if weights.ndim else weights}."
         raise UtilityError(msg)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailwise.canonical import canonical_csr
+from tailwise.canonical import as_dense, canonical_csr
 from tailwise.errors import InputError
 from tailwise.parameters import is_integer
 
@@ -42,7 +42,7 @@ class LabelPriors:
     """
 
     def __init__(self, counts: Any, n_instances: int) -> None:
-        self.counts: NDArray = np.asarray(counts, dtype=np.float64)
+        self.counts: NDArray = as_dense(counts, "counts")
         if not is_integer(n_instances) or n_instances < 1:
             msg = f"n_instances must be an integer of at least 1. Got {n_instances!r}."
             raise InputError(msg)

@@ -125,7 +125,7 @@ def _read_label_map(label_map: Any) -> NDArray:
             raise InputError(msg)
         numbers = pairs[np.argsort(pairs[:, 0]), 1]
     else:
-        numbers = np.asarray(label_map)
+        numbers = as_array(label_map, "label_map")
     if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iu" or numbers.min() < 0:
         msg = f"label_map must hold one label number of at least 0 per label. Got {label_map!r:.80}."
         raise InputError(msg)

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.candidates import Candidates
+from tailwise.canonical import check_most_labels
 from tailwise.datasets.matrices import build_csr
 from tailwise.errors import InputError
 from tailwise.parameters import is_integer
@@ -63,6 +64,7 @@ def check_n_labels(n_labels: Any) -> None:
     if not is_integer(n_labels) or n_labels < 1:
         msg = f"n_labels must be an integer of at least 1, the number of columns of the true labels. Got {n_labels!r}."
         raise InputError(msg)
+    check_most_labels(n_labels)
 
 
 def check_labels(labels: NDArray, n_labels: int) -> NDArray:
