@@ -163,6 +163,7 @@ def test_the_traceback_is_shown_when_asked_for(folder, monkeypatch, capsys, valu
 
 EXPECTED = {
     "overflow": (OverflowError("too large"), 2, "A number is too large to calculate with (too large)"),
+    "overflow of the system": (OverflowError(34, "out of range"), 2, "too large to calculate with (out of range)"),
     "memory": (MemoryError(), 2, "not enough memory"),
     "a file": (
         PermissionError(13, "Permission denied", "a.npz"),

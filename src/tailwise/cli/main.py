@@ -99,7 +99,8 @@ def _describe(error: BaseException) -> tuple[int, str]:
     if isinstance(error, MemoryError):
         return BAD_INPUT, "error: There is not enough memory for this. Use fewer candidates, or part of the data."
     if isinstance(error, OverflowError):
-        return BAD_INPUT, f"error: A number is too large to calculate with ({error}). Use smaller ones in the options."
+        reason = error.args[-1] if error.args else type(error).__name__  # the system's errors begin with a number
+        return BAD_INPUT, f"error: A number is too large to calculate with ({reason}). Use smaller ones in the options."
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         if error.filename is not None:
