@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     with usable_streams(), warnings.catch_warnings():
         warnings.simplefilter("default", EmptySlotsWarning)
-        warnings.showwarning = _tell_warning
+        warnings.showwarning = _tell_warning  # type: ignore[assignment]  # which takes more, of no use here
         try:
             code = _run(arguments)
             sys.stdout.flush()
