@@ -6,7 +6,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 DOCS_STAMP := $(VENV)/.installed-docs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup demo test lint docs bench clean
+.PHONY: setup demo test quick fuzz lint docs bench clean
 
 setup: $(STAMP)
 
@@ -44,6 +44,17 @@ PYTEST := $(BIN)/pytest -n auto --dist loadfile
 test: lint
 	$(PYTEST) src tests
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-boundscheck $(PYTEST) tests -m boundscheck
+
+# What to run before every commit: a minute, once kernels are compiled.
+quick: setup
+	$(PYTEST) src tests -m "not slow"
+
+# Random problems against a plain reference, on all cores, as long as you like: make fuzz MINUTES=30 SEED=1
+MINUTES ?= 5
+SEED ?= 0
+
+fuzz: setup
+	cd tests && $(abspath $(BIN))/python -m fuzz.run --minutes $(MINUTES) --seed $(SEED)
 
 bench: setup
 	$(BIN)/python benchmarks/run.py --markdown benchmarks-figures.md

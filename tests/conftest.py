@@ -1,0 +1,76 @@
+"""Which tests `make quick` leaves out: those that are marked slow here. A new test is quick until it is named below.
+
+It takes at most a minute on two cores where kernels are compiled already (`--durations=60` shows what takes long).
+"""
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+# They start processes, a browser or the whole site, or take seconds each.
+SLOW = (
+    "certificates/test_certificate_linear_program.py",
+    "certificates/test_certificate_result.py::test_interrupt_returns_the_bound_so_far",
+    "certificates/test_certificate_result.py::test_more_rounds_are_no_worse",
+    "certificates/test_certificate_result.py::test_workers_do_not_matter_where_work_is_shared",
+    "certificates/test_certificate_soundness.py::test_nothing_is_above_the_bound_where_instances_are_alike",
+    "cli/test_cli_compiling.py",
+    "cli/test_cli_data.py::test_ctrl_c_and_again",
+    "cli/test_cli_demo.py",
+    "cli/test_cli_errors.py::test_bad_files_in_a_process_of_its_own",
+    "cli/test_cli_evaluate.py",
+    "cli/test_cli_experiment.py",
+    "cli/test_cli_formats.py",
+    "cli/test_cli_interrupt.py",
+    "cli/test_cli_report.py",
+    "cli/test_cli_select.py",
+    "cli/test_cli_train.py::test_from_training_to_evaluation_in_processes_of_their_own",
+    "datasets/test_broken_files.py::test_damage_to_the_list_of_contents_never_loses_a_ranking",
+    "datasets/test_text_parsing.py::test_every_number_is_the_nearest_double",
+    "datasets/test_text_parsing.py::test_lines_are_read_as_by_splitting_them",
+    "docs/",
+    "estimators/test_calibrator.py::test_context_finds_what_it_was_drawn_with",
+    "estimators/test_calibrator.py::test_held_out_error_falls",
+    "estimators/test_calibrator.py::test_the_order_never_reverses_and_values_are_probabilities",
+    "estimators/test_calibrator_cross_validation.py::test_a_model_that_is_too_sure_of_itself_becomes_honest",
+    "expectations/test_exact_selection.py::test_history_never_falls_where_all_instances_want_the_same",
+    "expectations/test_exact_selection.py::test_threads_do_not_matter",
+    "experiments/test_experiments.py",
+    "report/test_report_browser.py",
+    "report/test_report_experiment.py",
+    "report/test_report_page.py",
+    "selection/test_global.py::test_never_below_row_passes_whatever_comes",
+    "selection/test_selection_properties.py::test_same_seed_same_bytes_for_any_number_of_workers",
+    "selection/test_selection_properties.py::test_the_form_of_the_input_does_not_matter",
+    "selection/test_selection_properties.py::test_workers_do_not_matter_where_work_is_shared",
+    "test_compiling.py",
+    "test_threads.py::test_same_bytes_for_every_number_of_workers",
+    "test_threads.py::test_selecting_works_in_a_forked_child",
+)
+
+# Of the many parameters of each of their tests, one in so many is quick: the first, and every n-th after it.
+ONE_IN = {
+    "certificates/test_certificate_soundness.py": 25,
+    "estimators/test_tree_search.py": 6,
+    "expectations/test_exact_selection.py": 7,
+    "expectations/test_exact_value.py": 6,
+    "expectations/test_poisson_binomial.py": 2,
+    "expectations/test_theory.py": 3,
+    "fuzz/test_fuzz_selection.py": 5,
+    "selection/test_ascent.py": 2,
+    "selection/test_global.py": 6,
+}
+
+
+def pytest_collection_modifyitems(items):
+    n_before = {}
+    for item in items:
+        if HERE not in item.path.parents:
+            continue  # an example in a docstring
+        file = item.path.relative_to(HERE).as_posix()
+        test = f"{file}::{getattr(item, 'originalname', item.name)}"
+        n_before[test] = n_before.get(test, -1) + 1
+        if test.startswith(SLOW) or n_before[test] % ONE_IN.get(file, 1):
+            item.add_marker(pytest.mark.slow)
