@@ -8,7 +8,9 @@ import numpy as np
 
 from tailwise.errors import InputError
 
-__all__ = ["check_choice", "check_seed", "is_integer"]
+__all__ = ["check_choice", "check_numbering", "check_seed", "is_integer"]
+
+FREE_ROWS, FREE_COLUMNS, FREE_PER_ENTRY = 10_000_000, 100_000_000, 100
 
 
 def is_integer(value: Any) -> bool:
@@ -20,6 +22,20 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """Refuse a value that is none of the choices."""
     if not isinstance(value, str) or value not in choices:
         msg = f"{name} must be one of {', '.join(choices)}. Got {value!r}."
+        raise InputError(msg)
+
+
+def check_numbering(source: Any, what: str, size: int, n_entries: int) -> None:
+    """Refuse numbers of instances, labels or features that leave nearly all others out: these would fill the memory.
+
+    So many that nobody minds are free, and so are some for each entry.
+    """
+    free = FREE_ROWS if what == "instance" else FREE_COLUMNS
+    if size > max(free, FREE_PER_ENTRY * n_entries):
+        msg = (
+            f"The {what} numbers in {source} must be 0, 1, 2, ... without large gaps. Got {size - 1}, with "
+            f"{n_entries:,} entries in all. Number the {what}s that are there one after another."
+        )
         raise InputError(msg)
 
 

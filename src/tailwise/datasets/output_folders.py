@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from tailwise.datasets.drafts import drafted, is_draft
 from tailwise.datasets.holding import LOCK_FILE, held
+from tailwise.datasets.json_text import parse_json
 from tailwise.datasets.writing import errors_told_of, file_errors_of, keep_beside, real, written_beside
 from tailwise.errors import FileError
 
@@ -172,8 +173,8 @@ def _mark(target: Path, names: list[str]) -> None:
 def _read_unfinished(target: Path) -> list[str]:
     """The names in the mark, none where there is none or it is broken."""
     try:
-        names = json.loads((target / UNFINISHED).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        names = parse_json((target / UNFINISHED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return []
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 

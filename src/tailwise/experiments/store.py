@@ -12,6 +12,7 @@ from typing import Any
 
 from tailwise.datasets.drafts import is_draft
 from tailwise.datasets.holding import LOCK_FILE, held
+from tailwise.datasets.json_text import parse_json
 from tailwise.datasets.writing import real, written_beside
 from tailwise.errors import FileError
 from tailwise.experiments.experiment import Measured, Run, name_run
@@ -184,8 +185,8 @@ def _write(path: Path, record: dict[str, Any]) -> None:
 
 def _read(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        return parse_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         what = "Choose another folder" if path.name == SPECIFICATION else "Remove it; the run is then made again"
         msg = f"{path} must be a record in JSON. Reading it failed: {error}. {what}."
         raise FileError(msg) from error
