@@ -24,14 +24,17 @@ __all__ = ["fuzz_files"]
 MOST_MEMORY = 2 << 30  # bytes by which the process may grow
 
 
-def fuzz_files(seconds: float, seed: int, kinds: list[Kind] = KINDS) -> int:
-    """Try damaged files for some time; gives how many. Raises AssertionError for the first that escapes."""
+def fuzz_files(seconds: float, seed: int, *, rounds: int | None = None) -> int:
+    """Try damaged files for some time, or for some rounds over all kinds; gives how many were tried.
+
+    Raises AssertionError for the first that escapes, with what is needed to make it again.
+    """
     end, rng, n_tried = time.monotonic() + seconds, random.Random(seed), 0
     with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = [_make(kind, Path(name, kind.name.replace(".", "-"))) for kind in kinds]
+        made = [_make(kind, Path(name, kind.name.replace(".", "-"))) for kind in KINDS]
         before = _peak_memory()
-        while time.monotonic() < end:
+        while time.monotonic() < end and (rounds is None or n_tried < rounds * len(KINDS)):
             for kind, path, content, answer in made:
                 changed, told = mutate(_spliced(content, made, rng), rng)
                 what = f"seed {seed}, file {n_tried}, {kind.name} of {len(changed)} bytes: {told}"

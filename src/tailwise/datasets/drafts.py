@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tailwise.datasets.holding import LOCK_FILE, Held, held
 
-__all__ = ["drafted", "drafted_for", "is_draft"]
+__all__ = ["drafted", "drafted_for", "is_draft", "remove_leftovers"]
 
 PATTERN = ".tailwise-*.part"
 CONTENT = "content"
@@ -23,7 +23,7 @@ SECONDS_TO_LOCK = 60.0  # whoever makes a draft has locked it by then
 @contextmanager
 def drafted(parent: Path) -> Iterator[Path]:
     """An empty folder in a draft of our own; the draft is gone in the end, with whatever was not moved away."""
-    _remove_leftovers(parent)
+    remove_leftovers(parent)
     with ExitStack() as stack:
         for attempt in range(ATTEMPTS):
             try:
@@ -38,7 +38,7 @@ def drafted(parent: Path) -> Iterator[Path]:
 @contextmanager
 def drafted_for(target: Path, refusal: str) -> Iterator[Path]:
     """The same, but for one process at a time; `refusal` says in words that another one writes to the target."""
-    _remove_leftovers(target.parent)
+    remove_leftovers(target.parent)
     word = hashlib.sha256(target.name.encode(errors="surrogateescape")).hexdigest()[:16]
     with _opened(target.with_name(f".tailwise-{word}.part"), refusal) as content:
         yield content
@@ -49,7 +49,7 @@ def is_draft(path: Path) -> bool:
     return path.name == LOCK_FILE or path.match(PATTERN)
 
 
-def _remove_leftovers(parent: Path) -> None:
+def remove_leftovers(parent: Path) -> None:
     """Remove the drafts in a folder that no living process holds."""
     for draft in parent.glob(PATTERN):
         with suppress(OSError):  # held by another process, or gone meanwhile, or of another user

@@ -81,7 +81,7 @@ def verify_folder(folder: str | os.PathLike[str], lock: dict[str, Any]) -> int:
     for name, expected in lock["files"].items():
         check_name(name)
         path = Path(folder, name)
-        if not path.is_file():
+        if not os.path.isfile(path):  # unlike Path.is_file, also for names that no file can have
             msg = f"{folder} must hold the file {name} that its lock file lists. It is missing. Get the data again."
             raise FileError(msg)
         check_digest(path, expected, "recorded when it was unpacked", "get the data again")

@@ -183,7 +183,7 @@ def _remove(target: Path, names: Iterable[str]) -> None:
     """Remove files of ours, and the folders that are empty without them; nothing outside."""
     for name in names:
         path = target / name
-        if path.is_file() and path.resolve().is_relative_to(target):
+        if os.path.isfile(path) and path.resolve().is_relative_to(target):
             path.unlink()
         for folder in path.parents:
             if target not in folder.parents:

@@ -81,7 +81,7 @@ def write_parquet(path: Any, contents: Contents) -> None:
     notes.update(labels=None if names is None else names.ids, titles=None if names is None else names.titles)
     table = arrow.table(columns).replace_schema_metadata({NOTES: json.dumps(notes).encode()})
     with written_beside(path) as file:
-        parquet.write_table(table, file)
+        parquet.write_table(table, file, write_page_checksum=True)
 
 
 def _import_pyarrow() -> tuple[Any, Any]:
@@ -119,7 +119,7 @@ def _reading(path: Any) -> Iterator[None]:
 def _open_table(file: Any, path: Any) -> Any:
     _, parquet = _import_pyarrow()
     with _reading(path):
-        table = parquet.ParquetFile(file)
+        table = parquet.ParquetFile(file, page_checksum_verification=True)
         table.schema_arrow  # noqa: B018 - is made from the file when it is first asked for
         return table
 
@@ -131,9 +131,10 @@ def _read_batches(table: Any, path: Any, columns: dict[str, str]) -> Iterator[di
     while True:
         with _reading(path):
             batch = next(batches, None)
-        if batch is None:
+            parts = None if batch is None else _parts(arrow.Table.from_batches([batch]), columns)
+        if parts is None:
             return
-        yield _parts(arrow.Table.from_batches([batch]), columns)
+        yield parts
 
 
 def _read_notes(file: Any, path: Any) -> dict[str, Any]:
@@ -188,6 +189,8 @@ def _columns(file: Any, path: Any) -> dict[str, str]:
 
 
 def _parts(table: Any, columns: dict[str, str]) -> dict[str, Any]:
+    """The columns by their parts, looked through: damage can leave text that is none, and numbers of no name."""
+    table.validate(full=True)
     return {part: table[name] for part, name in columns.items()}
 
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tailwise.datasets.drafts import is_draft
+from tailwise.datasets.drafts import is_draft, remove_leftovers
 from tailwise.datasets.holding import LOCK_FILE, held
 from tailwise.datasets.json_text import parse_json
 from tailwise.datasets.writing import real, written_beside
@@ -55,6 +55,8 @@ class Store:
         self._look(identity, overwrite=overwrite)
         with self._locked():
             is_begun = self._look(identity, overwrite=overwrite)  # again: others may have been here in between
+            for name in ("", RUNS, "tables", "figures"):
+                remove_leftovers(self.path / name)
             if is_begun and overwrite:
                 self._clear()
             if not is_begun or overwrite:
