@@ -145,6 +145,19 @@ def test_a_failure_leaves_nothing(tmp_path, error):
     assert not list(tmp_path.iterdir())
 
 
+def test_after_a_failure_beside_files_of_others_the_next_try_goes_on(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        fill(
+            tmp_path / "out",
+            meanwhile=lambda draft: (
+                (tmp_path / "out" / "thesis").write_text("mine") and fail(KeyboardInterrupt())(draft)
+            ),
+        )
+    assert files(tmp_path / "out").keys() == {"thesis", UNFINISHED}
+    fill(tmp_path / "out", ("record",))
+    assert files(tmp_path / "out") == {"thesis": "mine", "record": "new"}
+
+
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
 def test_a_failure_leaves_the_earlier_folder(tmp_path, error):
     fill(tmp_path / "out")

@@ -126,7 +126,10 @@ def _is_empty(target: Path) -> bool:
 
 @contextmanager
 def _begun(target: Path, kind: FolderKind) -> Iterator[None]:
-    """Mark a folder that is not finished, and empty of what a killed process left; a failure removes the mark."""
+    """Mark a folder that is not finished, and empty it of what a killed process left.
+
+    A failure removes the mark where nothing else is there. Beside files of others it stays: the next try may go on.
+    """
     if (target / kind.record).is_file():
         yield
         return
@@ -135,7 +138,7 @@ def _begun(target: Path, kind: FolderKind) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if _read_unfinished(target) == []:
+        if target.is_dir() and all(is_draft(each) or each.name == UNFINISHED for each in target.iterdir()):
             (target / UNFINISHED).unlink(missing_ok=True)
         raise
 
@@ -157,7 +160,10 @@ def _publish(draft: Path, target: Path, kind: FolderKind) -> None:
 
 
 def _refuse(draft: Path, target: Path, came: str) -> NoReturn:
+    """Leave the folder to others, and keep the result beside it."""
     kept = keep_beside(draft, target)
+    if _read_unfinished(target) == []:
+        (target / UNFINISHED).unlink(missing_ok=True)
     msg = (
         f"The output must be left alone while it is made. Got {came}, which came meanwhile, and stays as it is. "
         f"The result is in {kept}."
