@@ -6,7 +6,6 @@ Run it for longer with ``python -m fuzz.files SECONDS [SEED]`` in the folder of 
 from __future__ import annotations
 
 import random
-import resource
 import sys
 import tempfile
 import time
@@ -18,6 +17,11 @@ from fuzz.kinds import KINDS, Kind
 from fuzz.mutations import mutate
 
 from tailwise.errors import TailwiseError
+
+try:
+    import resource
+except ImportError:  # Windows: there the memory is not looked at
+    resource = None  # type: ignore[assignment]
 
 __all__ = ["fuzz_files"]
 
@@ -77,6 +81,8 @@ def _try(kind: Kind, path: Path, content: bytes, changed: bytes, answer: str, wh
 
 def _peak_memory() -> int:
     """Bytes; macOS counts so, Linux in units of 1,024."""
+    if resource is None:
+        return 0
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
