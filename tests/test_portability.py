@@ -163,9 +163,6 @@ def test_commands_run_without_what_other_systems_lack(folder):
 
 # What cannot be taken away in a process can be looked for.
 
-# Files that use such a name on purpose, and only where it is there.
-ALLOWED = {("store.py", "fcntl")}
-
 
 def names_of(path):
     """Modules that a file imports, and names that it takes from os and signal."""
@@ -186,7 +183,7 @@ def names_of(path):
 def test_no_file_needs_what_other_systems_lack(path):
     missing = {*MODULES, *FUNCTIONS, *SIGNALS}
     found = {name for name in names_of(path) if name in missing or name.startswith("/")}
-    assert {name for name in found if (path.name, name) not in ALLOWED} == set()
+    assert found == set()
 
 
 def list_text_files(path):

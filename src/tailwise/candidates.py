@@ -11,7 +11,7 @@ from tailwise.canonical import as_array, as_numbers, canonical_csr, check_most_l
 from tailwise.errors import InputError
 from tailwise.kernels.instance_wise import select_by_line
 from tailwise.kernels.rows import Rows, find_odd_probability, sum_by_label
-from tailwise.parameters import check_size, is_integer
+from tailwise.parameters import check_numbering, check_size, is_integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -226,8 +226,8 @@ def _from_triples(
             came = numbers.dtype if numbers.dtype.kind not in "iu" else numbers.min()
             msg = f"{name} numbers must be integers of at least 0. Got {came}. Map names to 0, 1, 2, ... first."
             raise InputError(msg)
-    n = n_instances if n_instances is not None else _count(instances)
-    m = n_labels if n_labels is not None else _count(labels)
+    n = n_instances if n_instances is not None else _count(instances, "instance")
+    m = n_labels if n_labels is not None else _count(labels, "label")
     if not is_integer(m) or m < 0:
         msg = f"n_labels must be an integer of at least 1. Got {n_labels!r}."
         raise InputError(msg)
@@ -238,9 +238,11 @@ def _from_triples(
     return _from_csr(canonical_csr(sp.coo_array((values, (instances, labels)), shape=(n, m)), "probabilities"))
 
 
-def _count(numbers: NDArray) -> int:
+def _count(numbers: NDArray, what: str) -> int:
     """How many there are if the largest is the last."""
-    return int(numbers.max()) + 1 if numbers.size else 0
+    size = int(numbers.max()) + 1 if numbers.size else 0
+    check_numbering("probabilities", what, size, numbers.size)
+    return size
 
 
 def _read_only(array: NDArray) -> NDArray:

@@ -9,9 +9,18 @@ import numpy as np
 
 from tailwise.errors import InputError
 
-__all__ = ["LARGEST_SIZE", "check_choice", "check_path", "check_seed", "check_size", "is_integer"]
+__all__ = [
+    "LARGEST_SIZE",
+    "check_choice",
+    "check_numbering",
+    "check_path",
+    "check_seed",
+    "check_size",
+    "is_integer",
+]
 
 LARGEST_SIZE = 2**63 - 1  # what an index of numpy can count
+FREE_ROWS, FREE_COLUMNS, FREE_PER_ENTRY = 10_000_000, 100_000_000, 100
 
 
 def is_integer(value: Any) -> bool:
@@ -45,6 +54,20 @@ def check_size(name: str, value: Any, smallest: int = 1, largest: int | None = N
         rule = f"of at least {smallest}"
     msg = f"{name} must be an integer {rule}. Got {value!r}.{' ' if remedy else ''}{remedy}"
     raise InputError(msg)
+
+
+def check_numbering(source: Any, what: str, size: int, n_entries: int) -> None:
+    """Refuse numbers of instances, labels or features that leave nearly all others out: these would fill the memory.
+
+    So many that nobody minds are free, and so are some for each entry.
+    """
+    free = FREE_ROWS if what == "instance" else FREE_COLUMNS
+    if size > max(free, FREE_PER_ENTRY * n_entries):
+        msg = (
+            f"The {what} numbers in {source} must be 0, 1, 2, ... without large gaps. Got {size - 1}, with "
+            f"{n_entries:,} entries in all. Number the {what}s that are there one after another."
+        )
+        raise InputError(msg)
 
 
 def check_seed(seed: Any, largest: int | None = None) -> None:

@@ -168,7 +168,7 @@ BAD = {
         "data get Wiki10-31K --archive other.zip",
         r"Got other\.zip, which has neither Y\.tst\.npz nor test\.txt",
     ),
-    "here": ("data get Wiki10-31K --archive a.zip --out .", r"must be another folder than you are in\. Got \."),
+    "here": ("data get Wiki10-31K --archive a.zip --out .", r"Got \., which holds something else"),
     "lock": ("data info locked", r"tailwise-lock\.json must be a lock file that tailwise wrote\. It is damaged"),
     "drawn archive": (
         "data get Eurlex-4K --synthetic --archive a.zip --sha256 00",
@@ -179,7 +179,7 @@ BAD = {
         "data get Eurlex-4K --archive a.zip --url http://x/",
         r"one place, url or archive\. Got http://x/ and",
     ),
-    "no folder above": ("data get Eurlex-4K --archive a.zip --out none/out", r"none is none\. Create it first"),
+    "no folder above": ("data get Eurlex-4K --archive a.zip --out none/out", r"none is no folder\. Create it first"),
     "scale": ("data get Eurlex-4K --synthetic --scale 2", r"scale must lie above 0 and be at most 1\. Got 2\.0"),
     "scheme": ("data get Eurlex-4K --url ftp://127.0.0.1/a.zip", r"begins with http:// or https://\. Got ftp"),
     "no address": ("data get Eurlex-4K --url=", r"begins with http:// or https://\. Got \. Check"),
@@ -227,7 +227,7 @@ def test_ctrl_c_and_again(tmp_path, slow_server, archive):
         # A shell that runs the tests in the background has them ignore Ctrl-C, and so would the command.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    while not any(path.stat().st_size for path in tmp_path.glob("*.part")):
+    while not any(path.stat().st_size for path in tmp_path.glob("*.archive.part")):
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)

@@ -120,7 +120,7 @@ DAMAGE = {
     "no priors": (remove("priors.npz"), r"out must hold priors\.npz"),
     "no probabilities": (remove("probabilities.npz"), r"out must hold probabilities\.npz"),
     "broken priors": (write("priors.npz", b"no zip"), r"priors\.npz must hold the counts of labels"),
-    "other priors": (write_matrix("priors.npz", np.eye(3)), r"priors\.npz must hold the counts .* KeyError"),
+    "other priors": (write_matrix("priors.npz", np.eye(3)), r"priors\.npz must hold the counts .* Got indices"),
     "broken probabilities": (write("probabilities.npz", b"no zip"), r"probabilities\.npz must be an \.npz file"),
     "other truth": (write_matrix("truth.npz", np.eye(3)), r"truth\.npz must be of shape \(60, 30\).* Got \(3, 3\)"),
     "other names": (write("labels.txt", b"one\ntwo\n"), r"labels\.txt must be of shape \(30,\).* Got \(2,\)"),

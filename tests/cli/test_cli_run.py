@@ -244,7 +244,7 @@ def test_only_an_earlier_run_is_replaced_and_only_when_asked_for(place, capsys):
     assert (place / "out" / "probabilities.npz").exists()
     (place / "out" / "run.json").unlink()
     assert main([*RUN, "--overwrite"]) == 2
-    assert "Only the folder of an earlier run, with run.json in it, is replaced." in capsys.readouterr().err
+    assert "or be the folder of an earlier run, with run.json. Got out, which holds" in capsys.readouterr().err
     assert sorted(path.name for path in place.iterdir()) == ["data", "out"]
 
 

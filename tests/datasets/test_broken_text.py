@@ -139,7 +139,7 @@ def test_half_a_pair(tmp_path):
 
 def test_arrays_of_objects_are_never_opened(tmp_path):
     np.save(tmp_path / "a.npy", np.array([[1], [1, 2]], dtype=object), allow_pickle=True)
-    with pytest.raises(FileError, match=r"Object arrays cannot be loaded.* all rows of one length"):
+    with pytest.raises(FileError, match=r"it holds Python objects, not numbers.* all rows of one length"):
         load(tmp_path / "a.npy")
 
 
@@ -233,7 +233,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, name):
     real_open = open
 
     def open_full(path, *arguments, **options):
-        if str(path).endswith(".part"):
+        if path.parent.parent.suffix == ".part":
             real_open(path, "xb").close()
             return real_open("/dev/full", "wb")
         return real_open(path, *arguments, **options)

@@ -22,8 +22,9 @@ from tailwise.datasets import (
     save,
     write_synthetic,
 )
-from tailwise.datasets.getting import check_target_folder
+from tailwise.datasets.getting import DATA
 from tailwise.datasets.locks import LOCK, read_lock, verify_folder
+from tailwise.datasets.output_folders import check_folder
 from tailwise.errors import FileError, InputError
 
 NAMES = ["Eurlex-4K", "Wiki10-31K", "AmazonCat-13K", "WikipediaLarge-500K", "Amazon-670K"]
@@ -215,25 +216,26 @@ def test_a_link_is_followed(tmp_path, is_there):
     assert read_lock(folder)["name"] == "Wiki10-31K"
 
 
-@pytest.mark.parametrize("name", [".", ".."])
-def test_the_folder_that_one_is_in(server, url, tmp_path, monkeypatch, name):
+def test_the_folder_that_one_is_in(server, url, tmp_path, monkeypatch):
     (tmp_path / "in").mkdir()
     monkeypatch.chdir(tmp_path / "in")
-    with pytest.raises(FileError, match=r"must be another folder than you are in\. Got \.\.?\. Give the name"):
-        get_data("Wiki10-31K", name, url=url)
+    with pytest.raises(FileError, match=r"Got \.\., which holds something else"):
+        get_data("Wiki10-31K", "..", url=url)
     assert not server.requests
-    assert (tmp_path / "in").is_dir()
+    get_data("Wiki10-31K", ".", url=url)
+    get_data("Wiki10-31K", ".", url=url, overwrite=True)
+    assert (tmp_path / "in").samefile(os.curdir)
+    assert verify_folder(".", read_lock(".")) == 2
 
 
-def test_a_folder_that_appears_meanwhile(url, tmp_path):
+def test_a_file_that_appears_meanwhile_stays(url, tmp_path):
     def write_thesis(part, contents):
-        (tmp_path / "out").mkdir(exist_ok=True)
         (tmp_path / "out" / "thesis.tex").touch()
 
-    with pytest.raises(FileError, match="which holds something else"):
-        get_data("Wiki10-31K", tmp_path / "out", url=url, on_part=write_thesis)
+    get_data("Wiki10-31K", tmp_path / "out", url=url, on_part=write_thesis)
+    get_data("Wiki10-31K", tmp_path / "out", url=url, overwrite=True)
     assert os.listdir(tmp_path) == ["out"]
-    assert os.listdir(tmp_path / "out") == ["thesis.tex"]
+    assert sorted(os.listdir(tmp_path / "out")) == ["Eurlex", LOCK, "thesis.tex"]
 
 
 def test_an_evil_archive_leaves_nothing(tmp_path):
@@ -251,21 +253,24 @@ def test_folders_that_are_not_replaced(tmp_path):
     (tmp_path / "full" / "mine").touch()
     (tmp_path / "file").touch()
     (tmp_path / "empty").mkdir()
-    check_target_folder(tmp_path / "empty", overwrite=False)
+    check_folder(tmp_path / "empty", DATA, overwrite=False)
     for path, message in (
         (tmp_path / "full", rf"hold a data set .* with {LOCK}\. Got .*full, which holds something else\. Choose"),
         (tmp_path / "file", r"must be a folder\. Got .*file, which is a file"),
-        (tmp_path / "none" / "out", r"must lie in one that exists\. Got .*out, but .*none is none\. Create it first"),
+        (
+            tmp_path / "none" / "out",
+            r"must lie in a folder that exists\. Got .*out, but .*none is no folder\. Create it first",
+        ),
     ):
         for overwrite in (False, True):
             with pytest.raises(FileError, match=message):
-                check_target_folder(path, overwrite=overwrite)
+                check_folder(path, DATA, overwrite=overwrite)
     (tmp_path / "full" / LOCK).touch()
     with pytest.raises(
         FileError, match=r"not exist yet\. Got .* which can be used as it is\. Use --overwrite to replace it"
     ):
-        check_target_folder(tmp_path / "full", overwrite=False)
-    check_target_folder(tmp_path / "full", overwrite=True)
+        check_folder(tmp_path / "full", DATA, overwrite=False)
+    check_folder(tmp_path / "full", DATA, overwrite=True)
 
 
 def test_files_that_changed(url, tmp_path):

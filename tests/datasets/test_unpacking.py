@@ -9,8 +9,9 @@ import zipfile
 import pytest
 
 from tailwise.datasets import unpacking
+from tailwise.datasets.output_folders import FolderKind, claimed_folder
 from tailwise.datasets.unpacking import unpack
-from tailwise.datasets.writing import folder_written_beside
+from tailwise.datasets.writing import file_errors_of
 from tailwise.errors import FileError
 
 
@@ -19,6 +20,9 @@ def make_zip(path, members):
         for name, content in members.items():
             archive.writestr(name, content)
     return path
+
+
+KIND = FolderKind("record", "be one of these tests", lambda folder: ["old", "record"])
 
 
 def make_tar(path, members, mode="w:gz"):
@@ -33,7 +37,8 @@ def make_tar(path, members, mode="w:gz"):
 
 def assert_refused(tmp_path, archive, message, **options):
     before = {each.name for each in tmp_path.iterdir()}
-    with pytest.raises(FileError, match=message), folder_written_beside(tmp_path / "out") as draft:
+    out = tmp_path / "out"
+    with pytest.raises(FileError, match=message), claimed_folder(out, KIND) as draft, file_errors_of(out):
         unpack(archive, draft, **options)
     assert {each.name for each in tmp_path.iterdir()} == before
 
@@ -44,9 +49,8 @@ MEMBERS = {"Data/train.txt": b"1 2 3\n" * 1000, "Data/inner/test.txt": b"", "rea
 @pytest.mark.parametrize("make", [make_zip, make_tar], ids=["zip", "tar"])
 def test_an_archive(tmp_path, make):
     archive = make(tmp_path / "a.bin", MEMBERS)
-    with folder_written_beside(tmp_path / "out") as draft:
+    with claimed_folder(tmp_path / "out", KIND) as draft:
         names = unpack(archive, draft)
-        assert not (tmp_path / "out").exists()
     assert names == list(MEMBERS)
     assert {name: (tmp_path / "out" / name).read_bytes() for name in names} == MEMBERS
     assert sorted(os.listdir(tmp_path)) == ["a.bin", "out"]
@@ -54,7 +58,7 @@ def test_an_archive(tmp_path, make):
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
 def test_compressions_of_tar(tmp_path, mode):
-    with folder_written_beside(tmp_path / "out") as draft:
+    with claimed_folder(tmp_path / "out", KIND) as draft:
         assert unpack(make_tar(tmp_path / "a.bin", MEMBERS, mode), draft) == list(MEMBERS)
 
 
@@ -209,47 +213,3 @@ def test_a_full_disk(tmp_path, monkeypatch):
     full = io.FileIO("/dev/full", "wb")
     monkeypatch.setattr(unpacking, "open", lambda path, mode: full, raising=False)
     assert_refused(tmp_path, archive, r"out could not be written: No space left on device\. Free the space or")
-
-
-def write_and_fail(folder, error):
-    with folder_written_beside(folder) as draft:
-        (draft / "new").touch()
-        raise error
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("no"), OSError(28, "No space left on device")])
-def test_the_old_folder_stays_after_a_failure(tmp_path, error):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "old").touch()
-    expected = FileError if isinstance(error, OSError) else type(error)
-    with pytest.raises(expected):
-        write_and_fail(tmp_path / "out", error)
-    assert [each.name for each in tmp_path.iterdir()] == ["out"]
-    assert os.listdir(tmp_path / "out") == ["old"]
-
-
-def test_the_old_folder_comes_back_when_the_move_fails(tmp_path, monkeypatch):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "old").touch()
-    real, calls = os.replace, []
-
-    def fail_second(source, target):
-        calls.append(source)
-        if len(calls) == 2:
-            raise OSError(5, "Input/output error")
-        real(source, target)
-
-    monkeypatch.setattr(os, "replace", fail_second)
-    with pytest.raises(FileError, match="Input/output error"), folder_written_beside(tmp_path / "out"):
-        pass
-    assert [each.name for each in tmp_path.iterdir()] == ["out"]
-    assert os.listdir(tmp_path / "out") == ["old"]
-
-
-def test_the_new_folder_replaces_the_old_one(tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "old").touch()
-    with folder_written_beside(tmp_path / "out") as draft:
-        (draft / "new").touch()
-    assert [each.name for each in tmp_path.iterdir()] == ["out"]
-    assert os.listdir(tmp_path / "out") == ["new"]

@@ -8,6 +8,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from tailwise.errors import FileError, InputError
+from tailwise.estimators.calibration_files import _checksum
 from tailwise.estimators.calibrator import Calibrator
 
 RNG = np.random.default_rng(0)
@@ -103,16 +104,22 @@ def path(tmp_path):
     return target
 
 
-def rewrite(path, **changes):
+def rewrite(path, *, has_right_checksums=True, **changes):
     with np.load(path) as archive:
         arrays = dict(archive)
-    header = json.loads(str(arrays["header"])) | changes.pop("header", {})
-    np.savez(path, **{**arrays, "header": np.array(json.dumps(header)), **changes})
+    header = json.loads(str(arrays.pop("header")))
+    told = changes.pop("header", {})
+    arrays = {name: array for name, array in {**arrays, **changes}.items() if array is not None}
+    if has_right_checksums:
+        header["checksums"] = {name: _checksum(array) for name, array in arrays.items()}
+    header = None if told is None else header | told
+    np.savez(path, header=np.array(json.dumps(header)), **arrays)
 
 
-def test_a_newer_version_is_refused(path):
-    rewrite(path, header={"version": 2})
-    with pytest.raises(FileError, match=r"must be of version 1\. Got version 2\. Update tailwise to read it\."):
+@pytest.mark.parametrize(("version", "remedy"), [(1, "Fit again and save"), (3, "Update tailwise to read it")])
+def test_other_versions_are_refused(path, version, remedy):
+    rewrite(path, header={"version": version})
+    with pytest.raises(FileError, match=rf"must be of version 2\. Got version {version}\. {remedy}\."):
         Calibrator.load(path)
 
 
@@ -132,13 +139,23 @@ DAMAGE = {
     "other curve": lambda path: rewrite(path, header={"curve": "Logistic"}),
     "too few labels": lambda path: rewrite(path, label_bins_=np.zeros(5, dtype=int)),
     "label bins": lambda path: rewrite(path, label_bins_=np.full(6, 7)),
+    "one array less": lambda path: rewrite(path, label_bins_=None, has_right_checksums=False),
+    "one array more": lambda path: rewrite(path, thesis=np.zeros(3), has_right_checksums=False),
+    "no curves": lambda path: rewrite(path, header={"n_curves": 0}),
+    "many curves": lambda path: rewrite(path, header={"n_curves": "many"}),
+    "parameters": lambda path: rewrite(path, header={"parameters": {"bins": [20], "thesis": 1}}),
+    "a method": lambda path: rewrite(path, header={"parameters": {"bins": [20], "method": "thesis"}}),
+    "no object": lambda path: rewrite(path, header=None),
+    "no numbers": lambda path: rewrite(path, **{"knots 0": np.array(["a"])}),
+    "no probabilities": lambda path: rewrite(path, **{"values 0": np.array([0.5, 1.5]), "knots 0": np.arange(2.0)}),
+    "falling knots": lambda path: rewrite(path, **{"values 0": np.array([0.5, 0.5]), "knots 0": np.array([0.5, 0.1])}),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_damaged_and_foreign_files_are_refused(path, damage):
     damage(path)
-    with pytest.raises(FileError, match=r"calibrator\.npz must be a whole file that .* wrote\. Got another") as caught:
+    with pytest.raises(FileError, match=r"calibrator\.npz must be a whole file that .* wrote\.") as caught:
         Calibrator.load(path)
     assert "pickle" not in str(caught.value)
 

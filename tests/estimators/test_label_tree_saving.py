@@ -1,7 +1,8 @@
 """Saved label trees: the same answers, from mapped memory, and clear words about files that are none."""
 
+import json
 import os
-import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -116,11 +117,12 @@ def test_foreign_files(path, content):
     assert "It is none, or it was cut short." in refusal(path, content)
 
 
-def test_newer_versions(path, whole):
+@pytest.mark.parametrize(("change", "remedy"), [(-1, "Train again and save"), (1, "Use a newer tailwise")])
+def test_other_versions(path, whole, change, remedy):
     version, *rest = PREFIX.unpack(whole[len(MAGIC) : START])
-    newer = MAGIC + PREFIX.pack(version + 1, *rest) + whole[START:]
-    message = refusal(path, newer)
-    assert f"must have version {VERSION} of the format. Got version {VERSION + 1}. Use a newer tailwise." in message
+    other = MAGIC + PREFIX.pack(version + change, *rest) + whole[START:]
+    told = f"must have version {VERSION} of the format. Got version {VERSION + change}. {remedy}."
+    assert told in refusal(path, other)
 
 
 def test_damaged_headers(path, whole):
@@ -129,20 +131,64 @@ def test_damaged_headers(path, whole):
         assert "Its header is damaged, or it was cut short." in refusal(path, damaged)
 
 
-def test_damage_anywhere_never_leads_outside(path, whole):
-    """Whatever byte changes, a file is refused, or it loads and answers with labels and probabilities."""
-    random = np.random.default_rng(0)
-    _, length, _ = struct.unpack("<IQI", whole[len(MAGIC) : START])
-    n_refused = 0
-    for position in random.integers(START + length, len(whole), 150):
-        path.write_bytes(whole[:position] + bytes([whole[position] ^ 0xFF]) + whole[position + 1 :])
-        try:
-            found = tw.LabelTree.load(path).search(FEATURES, 3)
-        except FileError:
-            n_refused += 1
-        else:
-            assert ((found.labels >= -1) & (found.labels < 15)).all()
-    assert 0 < n_refused < 150
+def test_damage_anywhere_is_found(path, whole):
+    """Whatever byte changes, a file is refused: header and arrays have checksums."""
+    for position in np.random.default_rng(0).integers(0, len(whole), 300):
+        refusal(path, whole[:position] + bytes([whole[position] ^ 0xFF]) + whole[position + 1 :])
+
+
+def rewritten(whole, **changes):
+    """The file with another header, or other arrays by name, and checksums that fit."""
+    _, length, _ = PREFIX.unpack(whole[len(MAGIC) : START])
+    header, body = json.loads(whole[START : START + length]), bytearray(whole[START + length :])
+    for name in [name for name in changes if name in header["arrays"]]:
+        kind, shape, offset = header["arrays"][name]
+        array = np.frombuffer(body, kind, int(np.prod(shape)), offset)
+        changes.pop(name)(array)
+    header |= {"checksum": zlib.crc32(body)} | changes
+    text = json.dumps(header).encode()
+    return MAGIC + PREFIX.pack(VERSION, len(text), zlib.crc32(text)) + text + bytes(body)
+
+
+MADE_UP = {
+    "no links": {"links": []},
+    "other links": {"links": [7]},
+    "links of text": {"links": "00"},
+    "no features": {"n_features": 0},
+    "names": {"feature_names": ["a"]},
+    "type": {"output_type": "O"},
+    "no type": {"output_type": "thesis"},
+    "parameters": {"parameters": {"thesis": 1}},
+    "loss": {"parameters": {"loss": "thesis"}},
+    "arrays": {"arrays": {}},
+    "offsets": {"arrays": {"counts": ["float64", [1e300], 0]}},
+    "checksum": {"checksum": None},
+    "labels": {"0/labels": lambda array: array.fill(0)},
+    "children": {"0/first_children": lambda array: array.fill(-1)},
+    "starts": {"0/entry_starts": lambda array: array.fill(2**40)},
+    "slots": {"0/slots": lambda array: array.fill(2**20)},
+    "entries": {"0/children": lambda array: array.fill(60_000)},
+    "values": {"0/values": lambda array: array.fill(np.nan)},
+    "biases": {"0/biases": lambda array: array.fill(np.inf)},
+    "counts": {"counts": lambda array: array.fill(-1)},
+}
+
+
+@pytest.mark.parametrize("changes", MADE_UP.values(), ids=MADE_UP)
+def test_files_that_were_made_up(path, whole, changes):
+    assert "must be a whole label tree" in refusal(path, rewritten(whole, **changes))
+
+
+def test_a_header_that_is_nested_too_deeply(path, whole):
+    text = b"[" * 100_000
+    assert "Its header is no object" in refusal(
+        path, MAGIC + PREFIX.pack(VERSION, len(text), zlib.crc32(text)) + text + bytes(64)
+    )
+
+
+def test_a_file_without_arrays(path, whole):
+    text = b'{"n_bytes": 0}'
+    assert "bytes of arrays" in refusal(path, MAGIC + PREFIX.pack(VERSION, len(text), zlib.crc32(text)) + text)
 
 
 def test_files_that_are_not_there(tmp_path):

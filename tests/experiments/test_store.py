@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,10 @@ RUN = {"strategy": "Top-K", "k": 3}
 
 def names(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def files(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
 @pytest.fixture
@@ -46,25 +51,30 @@ def test_one_process_at_a_time(begun):
 
 
 def test_replacing_removes_what_experiments_write_and_nothing_else(begun):
-    for name in ("tables/main.txt", "figures/a.png", "thesis/chapter.txt", "probabilities-top100.npz", "notes.txt"):
+    mine = ["notes.txt", "runs/a.md", "tables/a.md", "thesis/chapter.txt"]
+    for name in ("tables/main.txt", "figures/a.png", "probabilities-top100.npz", *mine):
         (begun.path / name).parent.mkdir(exist_ok=True)
         (begun.path / name).write_text("x")
     begun.finish({})
     with pytest.raises(FileError, match="Use --overwrite to make it anew"), begun.opened(IDENTITY):
         pass
     with begun.opened({**IDENTITY, "tailwise": "2"}, overwrite=True):
-        assert names(begun.path) == ["notes.txt", "runs", "specification.json", "thesis", "thesis/chapter.txt"]
+        assert files(begun.path) == sorted([".tailwise.lock", *mine, "specification.json"])
     assert json.loads((begun.path / "specification.json").read_text())["tailwise"] == "2"
 
 
 def test_a_folder_half_replaced_is_not_gone_on_with(begun, monkeypatch):
     begun.finish({})
     (begun.path / "tables").mkdir()
+    (begun.path / "tables" / "main.txt").touch()
+    unlink = Path.unlink
 
-    def interrupt(path):
-        raise KeyboardInterrupt
+    def interrupt(path, **options):
+        if path.name == "main.txt":
+            raise KeyboardInterrupt
+        unlink(path, **options)
 
-    monkeypatch.setattr("shutil.rmtree", interrupt)
+    monkeypatch.setattr(Path, "unlink", interrupt)
     with pytest.raises(KeyboardInterrupt):
         begun.opened(IDENTITY, overwrite=True).__enter__()
     assert begun.count() == 0
@@ -98,7 +108,8 @@ def test_a_link_to_a_folder_is_followed(begun, tmp_path):
 def test_what_a_failed_start_leaves_behind_is_no_obstacle(tmp_path):
     (tmp_path / "out" / "runs").mkdir(parents=True)
     with Store(tmp_path / "out").opened(IDENTITY):
-        assert names(tmp_path / "out") == ["runs", "specification.json"]
+        pass
+    assert names(tmp_path / "out") == ["runs", "specification.json"]
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

@@ -16,6 +16,7 @@ from tailwise.cli.run_data import load_run_data
 from tailwise.cli.search_options import read_search_options
 from tailwise.cli.tree_options import build_calibrator, build_tree, fit_calibrator
 from tailwise.datasets import LabelNames, save, save_label_names, save_priors, save_selection
+from tailwise.datasets.writing import written_beside
 from tailwise.errors import InputError
 from tailwise.experiments.recording import Stopwatch, as_json, describe_files, describe_selection, describe_versions
 from tailwise.metrics import Evaluation, evaluate
@@ -97,7 +98,8 @@ class Pipeline:
         if self.names is not None:
             save_label_names(folder / "labels.txt", self.names)
             _write_names(folder / "selection.tsv", self.selection, self.names)
-        (folder / RECORD).write_text(as_json(self.describe()), encoding="utf-8", newline="\n")
+        with written_beside(folder / RECORD) as file:
+            file.write(as_json(self.describe()).encode())
 
     def describe(self) -> dict[str, Any]:
         """The record of the run."""
@@ -163,9 +165,9 @@ class Pipeline:
 
 
 def _write_names(path: Path, selection: Selection, names: LabelNames) -> None:
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.write("instance\trank\tlabel\tname\n")
+    with written_beside(path) as file:
+        file.write(b"instance\trank\tlabel\tname\n")
         for i, row in enumerate(selection.labels):
             for rank, j in enumerate(row[row >= 0], start=1):
                 words = dict.fromkeys((names.ids[j], names.title_of(j)))  # once, where they are the same
-                file.write(f"{i}\t{rank}\t{j}\t{' '.join(words).replace(chr(9), ' ')}\n")
+                file.write(f"{i}\t{rank}\t{j}\t{' '.join(words).replace(chr(9), ' ')}\n".encode())

@@ -45,6 +45,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from tailwise.cli.outputs import reserved_file
     from tailwise.datasets import check_writable_target, load_features, save
     from tailwise.engines.threads import check_workers
     from tailwise.estimators.calibrator import Calibrator
@@ -52,15 +53,16 @@ def run(options: argparse.Namespace) -> int:
 
     check_writable_target(options.output, overwrite=options.overwrite)
     check_workers(options.workers, "--workers")
-    model = LabelTree.load(options.model).set_params(n_jobs=options.workers)
-    calibrator = None if options.calibrator is None else Calibrator.load(options.calibrator)
-    X = load_features(options.features)
-    start = time.perf_counter()
-    probabilities = model.predict_proba(X, top=options.top, beam=options.beam)
-    seconds = time.perf_counter() - start
-    if calibrator is not None:
-        probabilities = calibrator.transform(probabilities)
-    save(options.output, probabilities)
+    with reserved_file(options.output, overwrite=options.overwrite) as draft:
+        model = LabelTree.load(options.model).set_params(n_jobs=options.workers)
+        calibrator = None if options.calibrator is None else Calibrator.load(options.calibrator)
+        X = load_features(options.features)
+        start = time.perf_counter()
+        probabilities = model.predict_proba(X, top=options.top, beam=options.beam)
+        seconds = time.perf_counter() - start
+        if calibrator is not None:
+            probabilities = calibrator.transform(probabilities)
+        save(draft, probabilities)
     if not options.quiet:
         print(
             f"{probabilities.nnz:,} probabilities of {X.shape[0]:,} instances in {seconds:.2f} s\n"

@@ -41,17 +41,17 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tailwise.cli.outputs import check_new_file
+    from tailwise.cli.outputs import reserved_file
     from tailwise.datasets.writing import written_beside
     from tailwise.report.page import build_page, find_record
 
     find_record(options.folder)
     output = options.output or os.path.join(options.folder, "report.html")
-    check_new_file(output, overwrite=options.overwrite)
-    with _Bar(options, is_shown=sys.stderr.isatty() and not options.quiet) as bar:
-        page = build_page(options.folder, alphas=options.alphas, progress=bar.update)
-    with written_beside(output) as file:
-        file.write(page.encode("utf-8"))
+    with reserved_file(output, overwrite=options.overwrite) as draft:
+        with _Bar(options, is_shown=sys.stderr.isatty() and not options.quiet) as bar:
+            page = build_page(options.folder, alphas=options.alphas, progress=bar.update)
+        with written_beside(draft) as file:
+            file.write(page.encode("utf-8"))
     if not options.quiet:
         print(f"{len(page) / 1e6:.1f} MB written to {output}")
     return 0

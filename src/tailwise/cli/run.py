@@ -61,18 +61,18 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tailwise.cli.outputs import check_new_folder
+    from tailwise.cli.outputs import RUN, claimed_folder
     from tailwise.cli.pipeline import Pipeline
-    from tailwise.datasets.writing import folder_written_beside
+    from tailwise.datasets.writing import file_errors_of
 
     settle_calibration(options, "calibration")
-    check_new_folder(options.output, overwrite=options.overwrite)
-    pipeline = Pipeline(options)
-    pipeline.train()
-    pipeline.select()
-    pipeline.evaluate()
-    with folder_written_beside(options.output) as draft:
-        pipeline.save(draft)
+    with claimed_folder(options.output, RUN, overwrite=options.overwrite) as draft:
+        pipeline = Pipeline(options)
+        pipeline.train()
+        pipeline.select()
+        pipeline.evaluate()
+        with file_errors_of(options.output):
+            pipeline.save(draft)
     if not options.quiet:
         print(pipeline.summary())
     return 0

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tailwise.cli.search_options import add_search_options, parse_budget, read_search_options
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tailwise.candidates import Candidates
     from tailwise.datasets import Contents, LabelNames
     from tailwise.selection import Selection
@@ -68,12 +70,27 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tailwise.candidates import Candidates
     from tailwise.cli.main import INTERRUPTED
-    from tailwise.datasets import check_writable_target, save_selection
-    from tailwise.selection import select
+    from tailwise.cli.outputs import reserved_file
+    from tailwise.datasets import check_writable_target
 
     check_writable_target(options.output, overwrite=options.overwrite)
+    with reserved_file(options.output, overwrite=options.overwrite) as draft:
+        selection = _select(options, draft)
+    if selection is None:
+        print("tailwise: interrupted, nothing written (--keep-partial would keep the best so far)", file=sys.stderr)
+        return INTERRUPTED
+    if not options.quiet:
+        print(_summary(selection, options))
+    return INTERRUPTED if selection.interrupted else 0
+
+
+def _select(options: argparse.Namespace, output: Path) -> Selection | None:
+    """Choose, and write the selection; None where Ctrl-C came, and nothing is to be kept."""
+    from tailwise.candidates import Candidates
+    from tailwise.datasets import save_selection
+    from tailwise.selection import select
+
     contents, priors = _load(options)
     names = _find_names(contents, options)
     candidates = Candidates.of(contents.matrix, top=options.top)
@@ -87,18 +104,15 @@ def run(options: argparse.Namespace) -> int:
         **read_search_options(options),
     )
     if selection.interrupted and not options.keep_partial:
-        print("tailwise: interrupted, nothing written (--keep-partial would keep the best so far)", file=sys.stderr)
-        return INTERRUPTED
+        return None
     save_selection(
-        options.output,
+        output,
         selection,
         probabilities=contents.matrix,
         label_names=names,
         instance_names=contents.instance_names,
     )
-    if not options.quiet:
-        print(_summary(selection, options))
-    return INTERRUPTED if selection.interrupted else 0
+    return selection
 
 
 def _load(options: argparse.Namespace) -> tuple[Contents, Any]:

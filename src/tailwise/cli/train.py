@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from tailwise.cli.tree_options import (
@@ -18,6 +19,8 @@ from tailwise.cli.tree_options import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tailwise.estimators.label_tree import LabelTree
 
 __all__ = ["add_parser"]
@@ -67,24 +70,33 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tailwise.cli.outputs import check_new_file
+    from tailwise.cli.outputs import reserved_file
 
     _check_names(options.data)
     settle_calibration(options, "calibrator", calibration="isotonic", top=100)
-    for path in filter(None, (options.output, options.calibrator)):
-        check_new_file(path, overwrite=options.overwrite)
+    with ExitStack() as stack:
+        paths = [path for path in (options.output, options.calibrator) if path is not None]
+        drafts = [stack.enter_context(reserved_file(path, overwrite=options.overwrite)) for path in paths]
+        model, n_instances, seconds = _train(options, *drafts)
+    if not options.quiet:
+        print(_summary(model, n_instances, seconds, options))
+    return 0
+
+
+def _train(
+    options: argparse.Namespace, output: Path, calibrator_output: Path | None = None
+) -> tuple[LabelTree, int, float]:
+    """Train and save; gives the model, the number of instances and the seconds of the training."""
     model = build_tree(options, progress=sys.stderr.isatty() and not options.quiet)
-    calibrator = None if options.calibrator is None else build_calibrator(options.calibration, options)
+    calibrator = build_calibrator(options.calibration, options)
     X, Y = _load(options.data)
     start = time.perf_counter()
     model.fit(X, Y)
     seconds = time.perf_counter() - start
-    if calibrator is not None:
-        fit_calibrator(calibrator, model, X, Y, options).save(options.calibrator)
-    model.save(options.output)
-    if not options.quiet:
-        print(_summary(model, X.shape[0], seconds, options))
-    return 0
+    if calibrator_output is not None:
+        fit_calibrator(calibrator, model, X, Y, options).save(calibrator_output)
+    model.save(output)
+    return model, X.shape[0], seconds
 
 
 def _check_names(data: list[str]) -> None:

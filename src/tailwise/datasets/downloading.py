@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tailwise.datasets.json_text import parse_json
 from tailwise.errors import FileError, InputError
 
 __all__ = ["download"]
@@ -214,7 +215,7 @@ def _notes_of(part: Path) -> Path:
 
 def _read_notes(part: Path, url: str) -> dict[str, Any] | None:
     try:
-        notes = json.loads(_notes_of(part).read_text(encoding="utf-8"))
+        notes = parse_json(_notes_of(part).read_text(encoding="utf-8"))
         return notes if notes["url"] == url and {"validator", "total"} <= notes.keys() else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

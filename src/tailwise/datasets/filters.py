@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailwise.datasets.opening import opened, without_gz
+from tailwise.datasets.opening import opened_text, without_gz
 from tailwise.datasets.text_lines import refuse_line
 from tailwise.errors import FileError
 
@@ -55,7 +55,7 @@ def pairs_of(matrix: sp.csr_array) -> NDArray:
 
 
 def _read_text(path: Any) -> NDArray:
-    with opened(path) as file:
+    with opened_text(path) as file:
         lines = file.read().replace(b",", b" ").split(b"\n")
     pairs = []
     for number, line in enumerate(lines, 1):

@@ -11,7 +11,7 @@ from tailwise.datasets.contents import Contents
 from tailwise.datasets.jsonl import read_jsonl, read_jsonl_blocks, write_jsonl
 from tailwise.datasets.lightxml import pair_to_write, read_npy, write_npy
 from tailwise.datasets.npz import read_npz, write_npz
-from tailwise.datasets.opening import is_compressed, opened, without_gz
+from tailwise.datasets.opening import is_compressed, opened_text, without_gz
 from tailwise.datasets.parquet import read_parquet, read_parquet_blocks, write_parquet
 from tailwise.datasets.prediction_text import (
     check_names,
@@ -167,7 +167,7 @@ FORMATS = [
 
 def find_format(path: str | os.PathLike[str], name: str | None = None) -> Format:
     """The format of a file to read: by its name, its suffix or, where that leaves several, its first bytes."""
-    with opened(path) as file:  # a file that cannot be read is that, whatever its name
+    with opened_text(path) as file:  # a file that cannot be read is that, whatever its name
         formats = _formats_of(path, name)
         if len(formats) == 1:
             return formats[0]

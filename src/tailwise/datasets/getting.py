@@ -13,12 +13,27 @@ from tailwise.datasets.catalogue import DataSet, find_data_set
 from tailwise.datasets.contents import Contents
 from tailwise.datasets.files import save
 from tailwise.datasets.folders import find_data
+from tailwise.datasets.holding import held
 from tailwise.datasets.locks import LOCK, check_digest, digest_of, read_lock, write_lock
+from tailwise.datasets.output_folders import FolderKind, claimed_folder
 from tailwise.datasets.shapes import make_like
-from tailwise.datasets.writing import folder_written_beside
+from tailwise.datasets.writing import file_errors_of, real
 from tailwise.errors import FileError, InputError, TailwiseError
 
-__all__ = ["check_target_folder", "get_data", "write_synthetic"]
+__all__ = ["DATA", "get_data", "write_synthetic"]
+
+
+def _list_files(folder: Path) -> list[str]:
+    lock = read_lock(folder)
+    return [LOCK, *({} if lock is None else lock["files"])]
+
+
+DATA = FolderKind(
+    LOCK,
+    "hold a data set that tailwise put there",
+    _list_files,
+    hint="It holds a data set already, which can be used as it is. ",
+)
 
 
 def get_data(
@@ -64,19 +79,18 @@ def get_data(
     """
     from tailwise.datasets.unpacking import unpack  # imports much that nothing else needs
 
-    data, target = find_data_set(name), Path(os.path.realpath(folder))
+    data, target = find_data_set(name), real(folder)
     _check_source(url, archive, sha256)
-    check_target_folder(folder, overwrite=overwrite)
-    earlier = read_lock(target) if target.is_dir() else None
     source = str(archive) if archive is not None else data.url if url is None else url
-    with _at_hand(source, target.parent / f".{data.name}.archive", archive, on_bytes) as packed:
-        facts = {"name": data.name, "source": source, "sha256": digest_of(packed)}
-        trust = _check_archive(packed, data, sha256, earlier, facts)
-        with folder_written_beside(target) as draft:
-            names = unpack(packed, draft)
+    with claimed_folder(folder, DATA, overwrite=overwrite) as draft:
+        earlier = read_lock(target)
+        with _at_hand(source, target.parent / f".{data.name}.archive", archive, on_bytes) as packed:
+            facts = {"name": data.name, "source": source, "sha256": digest_of(packed)}
+            trust = _check_archive(packed, data, sha256, earlier, facts)
+            with file_errors_of(folder):
+                names = unpack(packed, draft)
             _read_parts(draft, source, on_part)
             write_lock(draft, names, **facts, checksum=trust, bytes=packed.stat().st_size)
-            check_target_folder(folder, overwrite=overwrite)  # much may have happened meanwhile
     return Path(folder)
 
 
@@ -84,9 +98,8 @@ def write_synthetic(
     name: str, folder: str | os.PathLike[str], *, scale: float = 1.0, seed: int = 0, overwrite: bool = False
 ) -> Path:
     """Write :func:`make_like` to a folder: X and Y as .npz, and in P.tst.npz the true probabilities of the test set."""
-    check_target_folder(folder, overwrite=overwrite)
-    data = make_like(name, scale=scale, seed=seed)
-    with folder_written_beside(folder) as draft:
+    with claimed_folder(folder, DATA, overwrite=overwrite) as draft:
+        data = make_like(name, scale=scale, seed=seed)
         matrices = {
             "X.trn.npz": data.train_features,
             "Y.trn.npz": data.train_labels,
@@ -98,36 +111,6 @@ def write_synthetic(
             save(draft / file, matrix)
         write_lock(draft, matrices, name=data.name, source="synthetic", scale=scale, seed=seed)
     return Path(folder)
-
-
-def check_target_folder(folder: str | os.PathLike[str], *, overwrite: bool) -> None:
-    """Refuse a folder that cannot be written or holds something else, or without `overwrite` a data set."""
-    target = Path(os.path.realpath(folder))
-    if not target.parent.is_dir():
-        msg = f"The folder must lie in one that exists. Got {folder}, but {target.parent} is none. Create it first."
-        raise FileError(msg)
-    if target.exists() and not target.is_dir():
-        msg = f"The output must be a folder. Got {folder}, which is a file. Choose another name."
-        raise FileError(msg)
-    here = Path(os.path.realpath(os.curdir))
-    if here.is_relative_to(target):  # to replace it would leave the user in a folder that is gone
-        msg = f"The output must be another folder than you are in. Got {folder}. Give the name of a new one."
-        raise FileError(msg)
-    if target.is_dir() and any(target.iterdir()):
-        _check_replacement(folder, target, overwrite=overwrite)
-
-
-def _check_replacement(folder: Any, target: Path, *, overwrite: bool) -> None:
-    if not (target / LOCK).is_file():
-        rule = f"must not exist yet, be empty, or hold a data set that tailwise put there, with {LOCK}"
-        msg = f"The output {rule}. Got {folder}, which holds something else. Choose another folder."
-        raise FileError(msg)
-    if not overwrite:
-        msg = (
-            f"The output must not exist yet. Got {folder}, which does. "
-            "It holds a data set already, which can be used as it is. Use --overwrite to replace it."
-        )
-        raise FileError(msg)
 
 
 def _check_source(url: str | None, archive: Any, sha256: str | None) -> None:
@@ -150,11 +133,13 @@ def _at_hand(source: str, place: Path, archive: Any, on_bytes: Callable[[int, in
     if archive is not None:
         yield Path(archive)
         return
-    download(source, place, on_bytes=on_bytes)
-    try:
-        yield place
-    finally:
-        place.unlink(missing_ok=True)
+    refusal = f"One process at a time may download {place.name}. Another one does. Wait for it to end."
+    with held(place.with_name(f"{place.name}.lock"), refusal):
+        download(source, place, on_bytes=on_bytes)
+        try:
+            yield place
+        finally:
+            place.unlink(missing_ok=True)
 
 
 def _check_archive(

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from tailwise.datasets.contents import Contents
+from tailwise.datasets.json_text import parse_json
 from tailwise.datasets.label_names import is_text
-from tailwise.datasets.opening import opened
+from tailwise.datasets.opening import opened_text
 from tailwise.datasets.row_lists import RowLists
 from tailwise.datasets.text_lines import LARGEST, refuse_line, written_text
 
@@ -28,7 +29,7 @@ EXCERPT = 40
 def read_jsonl(path: Any) -> Contents:
     """Labels and scores, ranked by their order, with the ids of the instances where there are any."""
     lists, ids = RowLists(path), []
-    with opened(path) as file:
+    with opened_text(path) as file:
         for line, text in enumerate(file, 1):
             ids.append(_append(lists, path, line, text))
     return replace(lists.contents(), instance_names=_names_of(ids, 0))
@@ -37,7 +38,7 @@ def read_jsonl(path: Any) -> Contents:
 def read_jsonl_blocks(path: Any) -> Iterator[Contents]:
     """The same in pieces."""
     lists, ids, first = RowLists(path), [], 0
-    with opened(path) as file:
+    with opened_text(path) as file:
         for line, text in enumerate(file, 1):
             ids.append(_append(lists, path, line, text))
             if lists.n_rows == ROWS:
@@ -75,8 +76,8 @@ def _plain(values: Any) -> list[Any]:
 def _append(lists: RowLists, path: Any, line: int, text: bytes) -> Any:
     """Add the row of a line; gives its id, or None."""
     try:
-        record = json.loads(text)
-    except (ValueError, RecursionError):
+        record = parse_json(text)
+    except ValueError:
         record = None
     labels = record.get("labels") if isinstance(record, dict) else None
     if not isinstance(labels, list):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from tailwise.datasets.opening import opened
+from tailwise.datasets.opening import opened_text
 from tailwise.datasets.writing import written_beside
 from tailwise.errors import FileError, InputError
 
@@ -84,7 +84,7 @@ class LabelNames:
 
 def load_label_names(path: str | os.PathLike[str]) -> LabelNames:
     """Read one label a line: an identifier, and after a tab, where there is one, a title."""
-    with opened(path) as file:
+    with opened_text(path) as file:
         try:
             lines = file.read().decode("utf-8").split("\n")
         except UnicodeDecodeError as error:
@@ -92,7 +92,7 @@ def load_label_names(path: str | os.PathLike[str]) -> LabelNames:
             raise FileError(msg) from error
     if lines[-1] == "":
         lines.pop()
-    fields = [line.rstrip("\r").split("\t", 1) for line in lines]
+    fields = [line.split("\t", 1) for line in lines]
     has_titles = any(len(each) > 1 for each in fields)
     try:
         return LabelNames([each[0] for each in fields], [each[-1] for each in fields] if has_titles else None)
@@ -128,7 +128,7 @@ def find_label_names(path: str | os.PathLike[str], n_labels: int, *, may_be_more
 def count_names(path: str | os.PathLike[str]) -> int:
     """The number of lines, without reading what they say."""
     lines, last = 0, b"\n"
-    with opened(path) as file:
+    with opened_text(path) as file:
         while block := file.read(1 << 20):
             lines += block.count(b"\n")
             last = block[-1:]

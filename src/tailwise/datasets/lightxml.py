@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.chosen import EMPTY
+from tailwise.datasets.archives import read_whole
 from tailwise.datasets.contents import Contents
-from tailwise.datasets.matrices import tidy_csr
-from tailwise.datasets.opening import opened
+from tailwise.datasets.matrices import check_numbers, tidy_csr
 from tailwise.datasets.text_lines import ANY
 from tailwise.datasets.text_values import ordered_contents
 from tailwise.datasets.writing import written_beside
@@ -63,6 +63,7 @@ def read_npy(path: Any) -> Contents:
         msg = f"{pair[0]} must hold label numbers from 0 to {ANY - 1}, or -1 for an empty slot. Got {came}."
         raise FileError(msg)
     is_used = labels != EMPTY
+    check_numbers(path, "label", int(labels.max()) + 1, int(is_used.sum()))
     parts = is_used.sum(axis=1), labels[is_used].astype(np.int32), scores[is_used]
     return replace(ordered_contents(*parts, int(labels.max()) + 1 or 1, path, is_ranked=True), is_open=True)
 
@@ -82,15 +83,9 @@ def write_npy(path: Any, contents: Contents) -> None:
 
 
 def _read_array(path: Any) -> NDArray:
-    with opened(path) as file:
-        try:
-            array = np.load(file, allow_pickle=False)
-        except Exception as error:  # damaged bytes break numpy in more ways than a list can name
-            msg = (
-                f"{path} must be a whole and valid .npy file of numbers. Reading it failed with "
-                f"{type(error).__name__}: {error}. Write it again with numpy.save, all rows of one length."
-            )
-            raise FileError(msg) from error
+    remedy = "Write it again with numpy.save, all rows of one length."
+    rule = "be a whole and valid .npy file of numbers"
+    array = read_whole(path, lambda file: np.load(file, allow_pickle=False), rule, remedy)
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
         msg = f"{path} must hold one array of real numbers. Got {getattr(array, 'dtype', type(array).__name__)}."
         raise FileError(msg)

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tailwise.datasets.json_text import parse_json
 from tailwise.datasets.opening import opened
-from tailwise.datasets.writing import written_beside
+from tailwise.datasets.writing import check_name, written_beside
 from tailwise.errors import FileError
 
 __all__ = ["LOCK", "check_digest", "digest_of", "read_lock", "verify_folder", "write_lock"]
@@ -21,6 +22,7 @@ PIECE = 1 << 20
 
 def digest_of(path: str | os.PathLike[str], kind: str = "sha256") -> str:
     """The checksum of a file, in hexadecimal."""
+    check_name(path)
     digest = hashlib.new(kind, usedforsecurity=False)
     try:
         with open(path, "rb") as file:
@@ -47,10 +49,11 @@ def read_lock(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
     if not path.exists():
         return None
     with opened(path) as file:
-        try:
-            lock = json.load(file)
-        except ValueError:
-            lock = None
+        text = file.read()
+    try:
+        lock = parse_json(text)
+    except ValueError:
+        lock = None
     if not _is_lock(lock):
         msg = (
             f"{path} must be a lock file that tailwise wrote. It is damaged. "
@@ -76,8 +79,9 @@ def write_lock(folder: Path, files: Iterable[str], **facts: Any) -> None:
 def verify_folder(folder: str | os.PathLike[str], lock: dict[str, Any]) -> int:
     """Compare every file with its recorded checksum; gives how many there are."""
     for name, expected in lock["files"].items():
+        check_name(name)
         path = Path(folder, name)
-        if not path.is_file():
+        if not os.path.isfile(path):  # unlike Path.is_file, also for names that no file can have
             msg = f"{folder} must hold the file {name} that its lock file lists. It is missing. Get the data again."
             raise FileError(msg)
         check_digest(path, expected, "recorded when it was unpacked", "get the data again")

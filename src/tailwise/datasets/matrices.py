@@ -8,11 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.canonical import canonical_csr
+from tailwise.errors import FileError, InputError
+from tailwise.parameters import check_numbering
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["build_csr", "tidy_csr"]
+__all__ = ["build_csr", "check_numbers", "tidy_csr"]
 
 
 def build_csr(values: NDArray, labels: NDArray, indptr: NDArray, shape: tuple[int, int]) -> sp.csr_array:
@@ -21,6 +23,14 @@ def build_csr(values: NDArray, labels: NDArray, indptr: NDArray, shape: tuple[in
     index_type = np.int32 if is_small else np.int64
     parts = values, labels.astype(index_type, copy=False), indptr.astype(index_type, copy=False)
     return sp.csr_array(parts, shape=shape, copy=False)
+
+
+def check_numbers(path: Any, what: str, size: int, n_entries: int) -> None:
+    """Refuse a file whose numbers of instances, labels or features are out of all proportion to its entries."""
+    try:
+        check_numbering(path, what, size, n_entries)
+    except InputError as error:
+        raise FileError(str(error)) from error
 
 
 def tidy_csr(matrix: Any, name: str) -> sp.csr_array:

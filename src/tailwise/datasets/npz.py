@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.canonical import check_matrix
+from tailwise.datasets.archives import check_directory, read_whole
 from tailwise.datasets.contents import Contents
 from tailwise.datasets.matrices import tidy_csr
-from tailwise.datasets.opening import opened
 from tailwise.datasets.smat import find_ranks
 from tailwise.datasets.writing import written_beside
 from tailwise.errors import FileError, InputError
@@ -30,24 +30,13 @@ NPY_MAGIC = b"\x93NUMPY"
 
 def read_npz(path: Any) -> Contents:
     """The matrix, checked and canonical, and the ranking where the file holds one."""
+    remedy = "Copy it again, or write it again with scipy.sparse.save_npz."
+    matrix, ranking = read_whole(path, _read_arrays, "be a whole and valid .npz file", remedy)
+    ranks = None if ranking is not None else find_ranks(matrix)
     try:
-        with opened(path) as file:
-            matrix, ranking = _read_arrays(file)
-        ranks = None if ranking is not None else find_ranks(matrix)
         return Contents(tidy_csr(matrix, f"the matrix in {path}"), ranking=ranking, ranks=ranks)
-    except FileError:
-        raise
     except InputError as error:
         raise FileError(str(error)) from error
-    except MemoryError as error:
-        msg = f"{path} must fit in memory. It asks for more than there is: {error}."
-        raise FileError(msg) from error
-    except Exception as error:  # damaged bytes break zipfile, zlib, numpy and scipy in more ways than a list can name
-        msg = (
-            f"{path} must be a whole and valid .npz file. Reading it failed with {type(error).__name__}: {error}. "
-            "Copy it again, or write it again with scipy.sparse.save_npz."
-        )
-        raise FileError(msg) from error
 
 
 def write_npz(path: Any, contents: Contents) -> None:
@@ -69,7 +58,7 @@ def _read_arrays(file: BinaryIO) -> tuple[Any, NDArray | None]:
         raise FileError(msg)
     file.seek(0)
     with np.load(file, allow_pickle=False) as archive:
-        _check_directory(archive.zip)
+        check_directory(archive.zip)
         if "format" not in archive.files:
             _refuse_dense(file, f"the arrays {', '.join(archive.files) or '(none)'}")
         ranking = archive[RANKING] if RANKING in archive.files else None
@@ -77,15 +66,6 @@ def _read_arrays(file: BinaryIO) -> tuple[Any, NDArray | None]:
     matrix = sp.load_npz(file)
     check_matrix(matrix, f"the matrix in {file.name}")
     return matrix, ranking
-
-
-def _check_directory(archive: zipfile.ZipFile) -> None:
-    """Refuse a damaged list of contents, which could hide the ranking: nothing else would miss that array."""
-    for entry in archive.infolist():
-        archive.open(entry).close()  # compares the name in the list with the one beside the data
-        if entry.comment:  # numpy writes none: a wrong length has swallowed the entries that follow
-            msg = f"the entry {entry.filename} has a comment"
-            raise zipfile.BadZipFile(msg)
 
 
 def _refuse_dense(file: BinaryIO, came: str) -> None:

@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.datasets.contents import Contents
+from tailwise.datasets.json_text import parse_json
+from tailwise.datasets.label_names import is_text
 from tailwise.datasets.opening import opened
 from tailwise.datasets.parquet_entries import EntryReader, join_entries, slice_entries
+from tailwise.datasets.text_lines import ANY
 from tailwise.datasets.writing import written_beside
 from tailwise.errors import FileError, InputError, MissingExtraError
 
@@ -30,24 +33,26 @@ BATCH = 1 << 20  # entries read at a time
 
 def read_parquet(path: Any) -> Contents:
     """The entries as a matrix, in whatever order they are."""
-    with _opened_table(path) as file:
-        columns, reader = _columns(file, path), EntryReader(path, _read_notes(file, path))
-        entries = reader.read(_parts(file.read(columns=list(columns.values())), columns))
-        if reader.n_instances == 0:
-            msg = f"{path} must hold at least one instance. It holds none. Check how it was written."
-            raise FileError(msg)
-        return reader.contents(entries, 0, reader.n_instances)
+    with opened(path) as file:
+        table = _open_table(file, path)
+        columns, reader = _columns(table, path), EntryReader(path, _read_notes(table, path))
+        with _reading(path):
+            parts = _parts(table.read(columns=list(columns.values())), columns)
+    entries = reader.read(parts)
+    if reader.n_instances == 0:
+        msg = f"{path} must hold at least one instance. It holds none. Check how it was written."
+        raise FileError(msg)
+    return reader.contents(entries, 0, reader.n_instances)
 
 
 def read_parquet_blocks(path: Any) -> Iterator[Contents]:
     """The same in pieces of whole instances; the entries of an instance must come one after another in the file."""
-    arrow, _ = _import_pyarrow()
-    with _opened_table(path) as file:
-        columns, reader = _columns(file, path), EntryReader(path, _read_notes(file, path))
-        first, waiting = 0, reader.read(_parts(file.schema_arrow.empty_table(), columns))
-        for batch in file.iter_batches(batch_size=BATCH, columns=list(columns.values())):
-            more = reader.read(_parts(arrow.Table.from_batches([batch]), columns))
-            entries = join_entries(waiting, more)
+    with opened(path) as file:
+        table = _open_table(file, path)
+        columns, reader = _columns(table, path), EntryReader(path, _read_notes(table, path))
+        first, waiting = 0, reader.read(_parts(table.schema_arrow.empty_table(), columns))
+        for parts in _read_batches(table, path, columns):
+            entries = join_entries(waiting, reader.read(parts))
             if (cut := _find_last_instance(entries[0], path)) > 0:
                 yield reader.contents(slice_entries(entries, 0, cut), first, int(entries[0][cut]))
                 first = int(entries[0][cut])
@@ -76,7 +81,7 @@ def write_parquet(path: Any, contents: Contents) -> None:
     notes.update(labels=None if names is None else names.ids, titles=None if names is None else names.titles)
     table = arrow.table(columns).replace_schema_metadata({NOTES: json.dumps(notes).encode()})
     with written_beside(path) as file:
-        parquet.write_table(table, file)
+        parquet.write_table(table, file, write_page_checksum=True)
 
 
 def _import_pyarrow() -> tuple[Any, Any]:
@@ -98,18 +103,38 @@ def _named(numbers: NDArray, names: Any) -> Any:
 
 
 @contextmanager
-def _opened_table(path: Any) -> Iterator[Any]:
-    """An open Parquet file; whatever breaks while it is read becomes a FileError."""
-    arrow, parquet = _import_pyarrow()
-    with opened(path) as file:
-        try:
-            yield parquet.ParquetFile(file)
-        except FileError:
-            raise
-        except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
-            text = str(error).split("\n")[0]
-            msg = f"{path} must be a whole and valid Parquet file. Reading it failed: {text}. Copy it again."
-            raise FileError(msg) from error
+def _reading(path: Any) -> Iterator[None]:
+    """Whatever breaks while a Parquet file is read becomes a FileError."""
+    arrow, _ = _import_pyarrow()
+    try:
+        yield
+    except FileError:
+        raise
+    except (arrow.ArrowException, OSError, ValueError, TypeError, KeyError, NotImplementedError) as error:
+        text = str(error).split("\n")[0].rstrip(".")
+        msg = f"{path} must be a whole and valid Parquet file. Reading it failed: {text}. Copy it again."
+        raise FileError(msg) from error
+
+
+def _open_table(file: Any, path: Any) -> Any:
+    _, parquet = _import_pyarrow()
+    with _reading(path):
+        table = parquet.ParquetFile(file, page_checksum_verification=True)
+        table.schema_arrow  # noqa: B018 - is made from the file when it is first asked for
+        return table
+
+
+def _read_batches(table: Any, path: Any, columns: dict[str, str]) -> Iterator[dict[str, Any]]:
+    arrow, _ = _import_pyarrow()
+    with _reading(path):
+        batches = table.iter_batches(batch_size=BATCH, columns=list(columns.values()))
+    while True:
+        with _reading(path):
+            batch = next(batches, None)
+            parts = None if batch is None else _parts(arrow.Table.from_batches([batch]), columns)
+        if parts is None:
+            return
+        yield parts
 
 
 def _read_notes(file: Any, path: Any) -> dict[str, Any]:
@@ -118,16 +143,29 @@ def _read_notes(file: Any, path: Any) -> dict[str, Any]:
     if NOTES not in metadata:
         return {}
     try:
-        notes = json.loads(metadata[NOTES])
-        n, m = (int(size) for size in notes["shape"])
-        for key, size in (("instances", n), ("labels", m), ("titles", m)):
-            names = notes[key]
-            if names is not None and not (len(names) == size and all(isinstance(name, str) for name in names)):
-                raise ValueError(key)
-    except (ValueError, TypeError, KeyError) as error:
+        notes = parse_json(metadata[NOTES])
+    except ValueError:
+        notes = None
+    if not _are_notes(notes):
         msg = f"{path} must hold the notes that tailwise writes. They are broken. Write it again, or drop its metadata."
-        raise FileError(msg) from error
+        raise FileError(msg)
     return notes
+
+
+def _are_notes(notes: Any) -> bool:
+    """Whether notes hold a shape of two whole numbers, and as many names as they say, or none."""
+    if not (isinstance(notes, dict) and {"shape", "instances", "labels", "titles"} <= notes.keys()):
+        return False
+    shape = notes["shape"]
+    if not (isinstance(shape, list) and len(shape) == 2 and all(type(n) is int and 0 < n <= ANY for n in shape)):
+        return False
+    names = ((notes["instances"], shape[0]), (notes["labels"], shape[1]), (notes["titles"], shape[1]))
+    return all(each is None or _are_names(each, size) for each, size in names)
+
+
+def _are_names(names: Any, size: int) -> bool:
+    is_list = isinstance(names, list) and len(names) == size
+    return is_list and all(isinstance(name, str) and is_text(name) for name in names)
 
 
 def _columns(file: Any, path: Any) -> dict[str, str]:
@@ -136,6 +174,10 @@ def _columns(file: Any, path: Any) -> dict[str, str]:
     found = {part: part for part in ("instance", "label", "probability", "rank") if part in names}
     if "probability" not in found and "score" in names:
         found["probability"] = "score"
+    twice = next((name for name in found.values() if names.count(name) > 1), None)
+    if twice is not None:
+        msg = f"{path} must have each column once. Got {twice} twice. Drop or rename one of them."
+        raise FileError(msg)
     missing = [part for part in ("instance", "label") if part not in found]
     if missing:
         msg = (
@@ -147,6 +189,8 @@ def _columns(file: Any, path: Any) -> dict[str, str]:
 
 
 def _parts(table: Any, columns: dict[str, str]) -> dict[str, Any]:
+    """The columns by their parts, looked through: damage can leave text that is none, and numbers of no name."""
+    table.validate(full=True)
     return {part: table[name] for part, name in columns.items()}
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tailwise.datasets.contents import Contents
 from tailwise.datasets.label_names import LabelNames
-from tailwise.datasets.matrices import build_csr
+from tailwise.datasets.matrices import build_csr, check_numbers
 from tailwise.datasets.text_lines import ANY
 from tailwise.errors import FileError
 
@@ -48,6 +48,7 @@ class EntryReader:
         self._instances = _Numbering(path, "instance", notes.get("instances"))
         self._labels = _Numbering(path, "label", notes.get("labels"))
         self._label_names: LabelNames | None = None
+        self._n_entries = 0
 
     @property
     def n_instances(self) -> int:
@@ -58,9 +59,18 @@ class EntryReader:
         """The columns by their parts: instance, label, probability and rank."""
         rows = self._instances.number(columns["instance"])
         labels = self._labels.number(columns["label"])
+        self._n_entries += rows.size
+        self._check_numbering()
         values = self._read_values(columns.get("probability"), rows.size)
         ranks = [self._as_numbers(columns["rank"], "rank", "fiu")] if "rank" in columns else []
         return [rows, labels, values, *ranks]
+
+    def _check_numbering(self) -> None:
+        """Refuse sizes that are out of all proportion, unless they are those of names, which are all there."""
+        if not self._instances.uses_names:
+            check_numbers(self._path, "instance", self.n_instances, self._n_entries)
+        if not self._labels.uses_names:
+            check_numbers(self._path, "label", self._labels.n_seen, self._n_entries)
 
     def contents(self, entries: Entries, first: int, last: int) -> Contents:
         """The entries of the instances from first to last - 1, in whatever order they are."""

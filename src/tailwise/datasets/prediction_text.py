@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from tailwise.datasets.contents import Contents
-from tailwise.datasets.matrices import build_csr
-from tailwise.datasets.opening import opened
+from tailwise.datasets.matrices import build_csr, check_numbers
+from tailwise.datasets.opening import opened_text
 from tailwise.datasets.row_lists import RowLists
-from tailwise.datasets.text_lines import ANY, LARGEST, TextRows, parse_blocks, refuse_line, written_text
+from tailwise.datasets.text_lines import ANY, COMMAS, LARGEST, SPACES, TextRows, parse_blocks, refuse_line, written_text
 from tailwise.datasets.text_values import ordered_contents
 from tailwise.datasets.text_writing import join_lines, pair_words
 from tailwise.errors import FileError, InputError
@@ -33,19 +33,20 @@ def starts_prediction_text(head: bytes) -> bool:
     words = [first[0] for line in head.split(b"\n") if (first := line.split(None, 1))]
     if not words:
         return head != b""
-    return _as_number(words[0].rpartition(b":")[2]) is not None and all(b":" in word for word in words)
+    return _as_number(words[0].rstrip(b",").rpartition(b":")[2]) is not None and all(b":" in word for word in words)
 
 
 def read_prediction_text(path: Any) -> Contents:
     """A matrix of scores, ranked by the order within the lines."""
     if _uses_names(path):
         return _read_names(path)
-    with opened(path) as file:
+    with opened_text(path) as file:
         parts = list(parse_blocks(file, path, RULES))
     if not parts:
         msg = f"{path} must hold at least one instance. It is empty. Check how it was written."
         raise FileError(msg)
-    return _numbered(TextRows.joined(parts), 1, path, 1)
+    rows = TextRows.joined(parts)
+    return _numbered(rows, 1, path, 1, rows.columns.size)
 
 
 def read_prediction_blocks(path: Any) -> Iterator[Contents]:
@@ -53,10 +54,11 @@ def read_prediction_blocks(path: Any) -> Iterator[Contents]:
     if _uses_names(path):
         yield from _name_blocks(path)
         return
-    n_labels, line = 1, 1
-    with opened(path) as file:
+    n_labels, line, n_entries = 1, 1, 0
+    with opened_text(path) as file:
         for rows in parse_blocks(file, path, RULES):
-            contents = _numbered(rows, n_labels, path, line)
+            n_entries += rows.columns.size
+            contents = _numbered(rows, n_labels, path, line, n_entries)
             n_labels, line = contents.matrix.shape[1], line + rows.pair_counts.size
             yield contents
 
@@ -78,13 +80,18 @@ def check_names(names: Sequence[str]) -> None:
         if not name or name.split() != [name]:
             msg = f"Label names in prediction text must be words without spaces. Got {name!r}. Use .jsonl or .parquet."
             raise InputError(msg)
+        if COMMAS.search(name.encode()):
+            rule = "must not hold a number between a colon and a comma"
+            msg = f"Label names in prediction text {rule}. Got {name!r}. Use .jsonl or .parquet."
+            raise InputError(msg)
         if _as_number(name.encode()) is not None:
             msg = f"Label names in prediction text must not be numbers. Got {name!r}. Use .jsonl or .parquet."
             raise InputError(msg)
 
 
-def _numbered(rows: TextRows, n_labels: int, path: Any, first_line: int) -> Contents:
+def _numbered(rows: TextRows, n_labels: int, path: Any, first_line: int, n_entries: int) -> Contents:
     n_labels = max(n_labels, int(rows.columns.max(initial=0)) + 1)
+    check_numbers(path, "label", n_labels, n_entries)
     parts = rows.pair_counts, rows.columns, rows.values
     contents = ordered_contents(*parts, n_labels, path, is_ranked=True, first_line=first_line)
     return replace(contents, is_open=True)
@@ -95,7 +102,7 @@ def _numbered(rows: TextRows, n_labels: int, path: Any, first_line: int) -> Cont
 
 def _uses_names(path: Any) -> bool:
     """Whether the first label of the file is no number; all others are then names, too."""
-    with opened(path) as file:
+    with opened_text(path) as file:
         first = next((words[0] for line in file if (words := line.split(None, 1))), b"0:0")
     return _as_number(first.rpartition(b":")[0]) is None
 
@@ -119,7 +126,7 @@ def _name_blocks(path: Any) -> Iterator[Contents]:
 
 
 def _lines(path: Any) -> Iterator[tuple[int, list[bytes]]]:
-    with opened(path) as file:
+    with opened_text(path) as file:
         for line, text in enumerate(file, 1):
             yield line, text.split()
 
@@ -127,6 +134,8 @@ def _lines(path: Any) -> Iterator[tuple[int, list[bytes]]]:
 def _append(lists: RowLists, path: Any, line: int, words: list[bytes]) -> None:
     labels, scores = [], []
     for word in words:
+        if COMMAS.search(word):
+            refuse_line(path, line, SPACES, word.decode(errors="replace"))
         name, score = _as_text(word.rpartition(b":")[0]), _as_number(word.rpartition(b":")[2])
         if not name or score is None or not abs(score) <= LARGEST:
             refuse_line(path, line, "a pair label:score", word.decode(errors="replace"))

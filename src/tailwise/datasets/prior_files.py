@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import os
 import zipfile
 
 import numpy as np
 
-from tailwise.datasets.opening import opened
+from tailwise.datasets.archives import read_archive
 from tailwise.datasets.writing import written_beside
 from tailwise.errors import FileError, InputError
 from tailwise.utilities.priors import LabelPriors
@@ -41,18 +40,21 @@ def is_priors_file(path: str | os.PathLike[str]) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return set(archive.namelist()) == ARRAYS
-    except (OSError, zipfile.BadZipFile):  # whoever reads it as a matrix says what is wrong with it
-        return False
+    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
+        return False  # whoever reads it as a matrix says what is wrong with it
 
 
 def load_priors(path: str | os.PathLike[str]) -> LabelPriors:
     """Read what :func:`save_priors` wrote."""
-    with opened(path) as file:
-        content = io.BytesIO(file.read())
+    rule = "hold the counts of labels that tailwise run wrote"
+    arrays = read_archive(path, rule, "Copy it again, or make the run again.")
+    counts, n_instances = arrays.get("counts"), arrays.get("n_instances")
+    if counts is None or n_instances is None or n_instances.size != 1 or {counts.dtype.kind} - set("fiu"):
+        came = ", ".join(f"{name} ({array.dtype}, {array.shape})" for name, array in arrays.items()) or "no arrays"
+        msg = f"{path} must {rule}, the arrays counts and n_instances. Got {came}. Make the run again."
+        raise FileError(msg)
     try:
-        with np.load(content, allow_pickle=False) as archive:
-            return LabelPriors(archive["counts"], archive["n_instances"].item())
-    except (ValueError, KeyError, AttributeError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        reason = error if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-        msg = f"{path} must hold the counts of labels that tailwise run wrote. Reading it failed: {reason}."
+        return LabelPriors(counts, n_instances.item())
+    except InputError as error:
+        msg = f"{path} must {rule}. {error}"
         raise FileError(msg) from error

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tailwise.datasets.contents import Contents
-from tailwise.datasets.opening import opened
+from tailwise.datasets.opening import opened_text
 from tailwise.datasets.text_lines import (
     ANY,
     TextRows,
@@ -101,7 +101,7 @@ def _labelled(rows: TextRows, n_features: int, n_labels: int) -> Contents:
 
 
 def _header_of(path: Any, size: int) -> tuple[int, ...]:
-    with opened(path) as file:
+    with opened_text(path) as file:
         return _read_header(file, path, size)
 
 
@@ -123,7 +123,7 @@ def _integers(line: bytes) -> tuple[int, ...]:
 
 def _blocks(path: Any, size: int) -> Iterator[tuple[tuple[int, ...], TextRows]]:
     """The header with each block of rows, as many in all as it says; blank lines after the last are no rows."""
-    with opened(path) as file:
+    with opened_text(path) as file:
         header = _read_header(file, path, size)
         rules = LineRules(has_labels=size == 3, skips_blank=False, label_limit=header[-1], column_limit=header[1])
         missing, surplus = header[0], 0

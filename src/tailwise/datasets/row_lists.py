@@ -10,6 +10,7 @@ import numpy as np
 
 from tailwise.datasets.contents import Contents
 from tailwise.datasets.label_names import LabelNames, is_text
+from tailwise.datasets.matrices import check_numbers
 from tailwise.datasets.text_lines import ANY, refuse_line
 from tailwise.datasets.text_values import ordered_contents
 from tailwise.errors import FileError
@@ -24,7 +25,7 @@ class RowLists:
         self._path = path
         self._numbers: dict[str, int] = {}
         self._uses_names: bool | None = None
-        self._width = 1
+        self._width, self._n_entries = 1, 0
         self._first_line = 1
         self.clear()
 
@@ -67,7 +68,10 @@ class RowLists:
             msg = f"{self._path} must hold at least one instance. It holds none. Check how it was written."
             raise FileError(msg)
         labels = np.array(self._labels, dtype=np.int32)
+        self._n_entries += labels.size
         self._width = max(self._width, int(labels.max(initial=0)) + 1)
+        if not self._uses_names:
+            check_numbers(self._path, "label", self._width, self._n_entries)
         names = LabelNames(self._numbers) if self._uses_names else None
         contents = ordered_contents(
             np.array(self._counts),

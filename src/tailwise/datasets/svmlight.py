@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from tailwise.datasets.contents import Contents
-from tailwise.datasets.opening import opened
+from tailwise.datasets.matrices import check_numbers
+from tailwise.datasets.opening import opened_text
 from tailwise.datasets.text_lines import ANY, TextRows, label_matrix, parse_blocks, value_matrix, written_text
 from tailwise.datasets.text_writing import join_lines, label_words, pair_words
 from tailwise.errors import FileError
@@ -31,24 +32,22 @@ def starts_svmlight(head: bytes) -> bool:
 
 def read_svmlight(path: Any) -> Contents:
     """Features and labels, as many of each as the largest number says."""
-    with opened(path) as file:
+    with opened_text(path) as file:
         parts = list(parse_blocks(file, path, RULES))
     if not sum(part.pair_counts.size for part in parts):
         msg = f"{path} must hold at least one instance. It holds none. Check how it was written."
         raise FileError(msg)
-    return _contents(TextRows.joined(parts), 1, 1)
+    rows = TextRows.joined(parts)
+    return _contents(rows, *_Widths(path).grown(rows))
 
 
 def read_svmlight_blocks(path: Any) -> Iterator[Contents]:
     """The same in pieces, each as wide as the largest number so far."""
-    n_features = n_labels = 1
-    with opened(path) as file:
+    widths = _Widths(path)
+    with opened_text(path) as file:
         for rows in parse_blocks(file, path, RULES):
             if rows.pair_counts.size:
-                contents = _contents(rows, n_features, n_labels)
-                assert contents.features is not None
-                n_features, n_labels = contents.features.shape[1], contents.matrix.shape[1]
-                yield contents
+                yield _contents(rows, *widths.grown(rows))
 
 
 def write_svmlight(path: Any, contents: Contents) -> None:
@@ -60,9 +59,21 @@ def write_svmlight(path: Any, contents: Contents) -> None:
         file.writelines(join_lines(n, label_words(contents.matrix), features))
 
 
+class _Widths:
+    """As many features and labels as the largest numbers so far say."""
+
+    def __init__(self, path: Any) -> None:
+        self._path, self._widths, self._sizes = path, [1, 1], [0, 0]
+
+    def grown(self, rows: TextRows) -> list[int]:
+        for x, (what, numbers) in enumerate((("feature", rows.columns), ("label", rows.labels))):
+            self._widths[x] = max(self._widths[x], int(numbers.max(initial=0)) + 1)
+            self._sizes[x] += numbers.size
+            check_numbers(self._path, what, self._widths[x], self._sizes[x])
+        return self._widths
+
+
 def _contents(rows: TextRows, n_features: int, n_labels: int) -> Contents:
-    n_features = max(n_features, int(rows.columns.max(initial=0)) + 1)
-    n_labels = max(n_labels, int(rows.labels.max(initial=0)) + 1)
     contents = Contents(
         label_matrix(rows.label_counts, rows.labels, n_labels),
         features=value_matrix(rows.pair_counts, rows.columns, rows.values.astype(np.float32), n_features),

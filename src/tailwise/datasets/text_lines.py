@@ -22,13 +22,26 @@ from tailwise.kernels.parsing import ERRORS, HARD, LineRules, ParsedLines, count
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ANY", "LARGEST", "TextRows", "label_matrix", "parse_blocks", "refuse_line", "value_matrix", "written_text"]
+__all__ = [
+    "ANY",
+    "COMMAS",
+    "LARGEST",
+    "SPACES",
+    "TextRows",
+    "label_matrix",
+    "parse_blocks",
+    "refuse_line",
+    "value_matrix",
+    "written_text",
+]
 
 ANY = 2**31 - 1  # the limit of numbers where the file sets none
 BLOCK = 1 << 24  # bytes read at a time
 SHARED = 1 << 20  # below so many bytes, threads cost more than they save
 EXCERPT = 40
 LARGEST = float(np.finfo(np.float32).max)  # numbers of text become single precision
+SPACES = "pairs number:value with spaces between them, no commas"
+COMMAS = re.compile(rb":[-+.0-9eE]+,")  # a value, and what stands between two pairs in files of other programs
 WORD = re.compile(rb"[^\s#]+")
 
 
@@ -88,8 +101,10 @@ def _parse_block(text: bytes, path: Any, rules: LineRules, first_line: int, thre
     for code, position, _ in parts:
         if code:
             expected = ERRORS[code].format(**rules._asdict())
-            came = text[position : position + EXCERPT].split(b"\n")[0].decode(errors="replace")
-            refuse_line(path, first_line + text.count(b"\n", 0, position), expected, came)
+            came = text[position : position + EXCERPT].split(b"\n")[0]
+            has_commas = COMMAS.search(came.split(b" ")[0]) is not None
+            told = SPACES if has_commas else expected
+            refuse_line(path, first_line + text.count(b"\n", 0, position), told, came.decode(errors="replace"))
     rows = TextRows.joined(part for _, _, part in parts)
     _finish_hard_values(text, rows.values, path, first_line)
     return rows

@@ -206,7 +206,7 @@ class Calibrator(BaseEstimator):
     def load(cls, path: str | os.PathLike[str]) -> Calibrator:
         """Read a calibrator that :meth:`save` wrote; nothing in the file is executed."""
         check_path("path", path)
-        parameters, fitted = load_fitted(path)
+        parameters, fitted = load_fitted(path, lambda parameters: check_parameters(cls(**parameters)))
         calibrator = cls(**parameters)
         for name in FITTED:
             setattr(calibrator, name, fitted[name])

@@ -1,7 +1,8 @@
 """A fitted label tree in one file: a header in JSON, then the arrays, each where the header says.
 
-The file begins with MAGIC, the version of the format, and the length and checksum of the header. Arrays start at
-multiples of 64 bytes, so that they can be mapped into memory as they are. Nothing is ever unpickled.
+The file begins with MAGIC, the version of the format, and the length and checksum of the header, which holds the
+checksum of the arrays. These start at multiples of 64 bytes, so that they can be mapped into memory as they are.
+Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -12,15 +13,19 @@ import mmap
 import os
 import struct
 import zlib
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import numpy as np
 
-from tailwise.datasets.writing import written_beside
+from tailwise.datasets.json_text import parse_json
+from tailwise.datasets.writing import check_name, written_beside
 from tailwise.errors import FileError, InputError
 from tailwise.estimators.searching import FittedTree
 from tailwise.estimators.tree import Tree
+from tailwise.estimators.validating import check_parameters
 from tailwise.kernels.node_weights import Weights, has_fault
+from tailwise.kernels.tree_search import LOGISTIC, STEEP
 from tailwise.utilities import LabelPriors
 
 if TYPE_CHECKING:
@@ -31,10 +36,13 @@ if TYPE_CHECKING:
 __all__ = ["load_tree", "save_tree"]
 
 MAGIC = b"tailwise-label-tree\n"
-VERSION = 1
+VERSION = 2
 PREFIX = struct.Struct("<IQI")  # version, length of the header, its checksum
 START = len(MAGIC) + PREFIX.size
 ALIGNMENT = 64
+LINKS = (LOGISTIC, STEEP)
+# What a header can break that was made by hand; whatever else fails is no fault of the file.
+BROKEN = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
 TYPES = {
     "first_children": ("int64",),
     "labels": ("int32",),
@@ -64,28 +72,42 @@ def save_tree(model: LabelTree, path: str | os.PathLike[str]) -> None:
         "links": [int(fitted.link) for fitted in model.trees_],
         "arrays": {name: [array.dtype.name, array.shape, offsets[name]] for name, array in arrays.items()},
         "n_bytes": end,
+        "checksum": _checksum_of(arrays.values()),
     }
     text = json.dumps(header).encode()
     text += b" " * (_padded(START + len(text)) - START - len(text))
     with written_beside(path) as file:
         file.write(MAGIC + PREFIX.pack(VERSION, len(text), zlib.crc32(text)) + text)
-        for array in arrays.values():
-            file.write(array.tobytes() + bytes(_padded(array.nbytes) - array.nbytes))
+        for part in _parts_of(arrays.values()):
+            file.write(part)
 
 
 def load_tree(kind: type[LabelTree], path: str | os.PathLike[str]) -> LabelTree:
     """Read a file that save_tree wrote; its arrays are mapped, not copied."""
+    header, data = _open(path)
     try:
-        header, data = _open(path)
         arrays = {name: _array(data, name, *place) for name, place in header["arrays"].items()}
-        return _build(kind, header, arrays)
-    except FileError:
-        raise
-    except OSError as error:
-        msg = f"{path} could not be read: {error.strerror or error}."
-        raise FileError(msg) from error
-    except Exception as error:  # a damaged file can break in more ways than a list can name
+        model = _build(kind, header, arrays)
+    except BROKEN as error:
         _refuse(path, f"It is damaged ({type(error).__name__}: {error})")
+    for fitted in model.trees_:
+        if has_fault(fitted.weights, fitted.tree.first_children):
+            _refuse(path, "It is damaged (a table of weights points outside itself)")
+    return model
+
+
+def _parts_of(arrays: Iterable[NDArray]) -> Iterator[Any]:
+    """The bytes of the arrays as the file has them, one after another."""
+    for array in arrays:
+        yield array.reshape(-1).view(np.uint8)
+        yield bytes(_padded(array.nbytes) - array.nbytes)
+
+
+def _checksum_of(arrays: Iterable[NDArray]) -> int:
+    checksum = 0
+    for part in _parts_of(arrays):
+        checksum = zlib.crc32(part, checksum)
+    return checksum
 
 
 def _arrays_of(model: LabelTree) -> dict[str, NDArray]:
@@ -106,29 +128,52 @@ def _plain_parameters(model: LabelTree) -> dict[str, Any]:
 
 
 def _open(path: str | os.PathLike[str]) -> tuple[dict[str, Any], NDArray]:
-    """The header, and the bytes that follow it, mapped."""
-    with open(path, "rb") as file:
-        begin = file.read(START)
-        if not begin.startswith(MAGIC) or len(begin) < START:
-            _refuse(path, "It is none, or it was cut short")
-        version, length, checksum = PREFIX.unpack(begin[len(MAGIC) :])
-        if version != VERSION:
-            msg = f"{path} must have version {VERSION} of the format. Got version {version}. Use a newer tailwise."
-            raise FileError(msg)
-        n_bytes = os.fstat(file.fileno()).st_size - START - length
-        text = file.read(length) if n_bytes >= 0 else b""
-        if zlib.crc32(text) != checksum:
-            _refuse(path, "Its header is damaged, or it was cut short")
-        header = json.loads(text)
-        if header["n_bytes"] != n_bytes:
-            _refuse(path, f"It should have {header['n_bytes']} bytes of arrays and has {n_bytes}")
-        # Private pages, so that arrays look writable: kernels are compiled once for these and for arrays in memory.
-        pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-    return header, np.frombuffer(pages, np.uint8, offset=START + length)
+    """The header, and the bytes that follow it, mapped; both as they were written."""
+    check_name(path)
+    try:
+        with open(path, "rb") as file:
+            header, start = _read_header(file, path)
+            # Private pages, so that arrays look writable: kernels are compiled once for these and for arrays in memory.
+            pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    except FileError:
+        raise
+    except OSError as error:
+        msg = f"{path} could not be read: {error.strerror or error}. Check its name and permissions."
+        raise FileError(msg) from error
+    data = np.frombuffer(pages, np.uint8, offset=start)
+    if zlib.crc32(data.data) != header.get("checksum"):
+        _refuse(path, "Its arrays are damaged")
+    return header, data
+
+
+def _read_header(file: BinaryIO, path: str | os.PathLike[str]) -> tuple[dict[str, Any], int]:
+    """The header, and where it ends."""
+    begin = file.read(START)
+    if not begin.startswith(MAGIC) or len(begin) < START:
+        _refuse(path, "It is none, or it was cut short")
+    version, length, checksum = PREFIX.unpack(begin[len(MAGIC) :])
+    if version != VERSION:
+        remedy = "Train again and save" if version < VERSION else "Use a newer tailwise"
+        msg = f"{path} must have version {VERSION} of the format. Got version {version}. {remedy}."
+        raise FileError(msg)
+    n_bytes = os.fstat(file.fileno()).st_size - START - length
+    text = file.read(length) if n_bytes >= 0 else b""
+    if zlib.crc32(text) != checksum:
+        _refuse(path, "Its header is damaged, or it was cut short")
+    try:
+        header = parse_json(text)
+    except ValueError:
+        header = None
+    if not isinstance(header, dict):
+        _refuse(path, "Its header is no object")
+    if header.get("n_bytes") != n_bytes or n_bytes == 0:
+        _refuse(path, f"It should have {header.get('n_bytes')} bytes of arrays and has {n_bytes}")
+    return header, START + length
 
 
 def _array(data: NDArray, name: str, type_name: str, shape: list[int], offset: int) -> NDArray:
-    if type_name not in TYPES[name.split("/")[-1]] or min([offset, *shape]) < 0 or offset % ALIGNMENT:
+    is_whole = all(type(number) is int and number >= 0 for number in (offset, *shape))
+    if type_name not in TYPES[name.split("/")[-1]] or not is_whole or offset % ALIGNMENT:
         msg = f"the array {name} has type {type_name}, shape {shape}, offset {offset}"
         raise InputError(msg)
     n_bytes = math.prod(shape) * np.dtype(type_name).itemsize
@@ -136,8 +181,10 @@ def _array(data: NDArray, name: str, type_name: str, shape: list[int], offset: i
 
 
 def _build(kind: type[LabelTree], header: dict[str, Any], arrays: dict[str, NDArray]) -> LabelTree:
+    _check_header(header)
     model = kind(**header["parameters"])
-    model.n_features_in_ = int(header["n_features"])
+    check_parameters(model)
+    model.n_features_in_ = header["n_features"]
     if header["feature_names"]:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
     model.priors_ = LabelPriors(arrays["counts"], header["n_instances"])
@@ -148,8 +195,23 @@ def _build(kind: type[LabelTree], header: dict[str, Any], arrays: dict[str, NDAr
         tree = Tree(arrays[f"{number}/first_children"], arrays[f"{number}/labels"])
         weights = Weights(*(arrays[f"{number}/{name}"] for name in Weights._fields))
         _check_tree(tree, weights, model.n_labels_)
-        model.trees_.append(FittedTree(tree, weights, int(link)))
+        model.trees_.append(FittedTree(tree, weights, link))
     return model
+
+
+def _check_header(header: dict[str, Any]) -> None:
+    """Refuse a header that was not written by `save_tree`, though its checksum is right."""
+    links, names, n_features = header["links"], header["feature_names"], header["n_features"]
+    rules = {
+        "links": isinstance(links, list) and bool(links) and all(type(link) is int and link in LINKS for link in links),
+        "n_features": type(n_features) is int and n_features > 0,
+        "feature_names": isinstance(names, list) and len(names) in (0, n_features),
+        "output_type": header["output_type"] is None or np.dtype(header["output_type"]).kind in "biuf",
+    }
+    wrong = next((name for name, holds in rules.items() if not holds), None)
+    if wrong is not None:
+        msg = f"the header has {wrong} {header[wrong]!r:.60}"
+        raise InputError(msg)
 
 
 def _check_tree(tree: Tree, weights: Weights, n_labels: int) -> None:
@@ -164,8 +226,8 @@ def _check_tree(tree: Tree, weights: Weights, n_labels: int) -> None:
         if starts[0] != 0 or starts[-1] != size or (np.diff(starts) < 0).any():
             msg = "tables of weights do not follow each other"
             raise InputError(msg)
-    if has_fault(weights, tree.first_children):
-        msg = "a table of weights points outside itself"
+    if not (np.isfinite(weights.values).all() and np.isfinite(weights.biases).all()):
+        msg = "some weights are no finite numbers"
         raise InputError(msg)
 
 

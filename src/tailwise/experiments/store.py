@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import json
 import os
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tailwise.datasets.writing import written_beside
+from tailwise.datasets.drafts import is_draft, remove_leftovers
+from tailwise.datasets.holding import LOCK_FILE, held
+from tailwise.datasets.json_text import parse_json
+from tailwise.datasets.writing import real, written_beside
 from tailwise.errors import FileError
 from tailwise.experiments.experiment import Measured, Run, name_run
 from tailwise.experiments.recording import as_json, describe_versions
@@ -24,7 +25,12 @@ RECORD = "experiment.json"
 RUNS = "runs"
 IDENTITY = {"specification", "inputs", "tailwise"}
 # In the order in which they are removed: until the last has gone, the folder is finished, and nothing goes on with it.
-WRITTEN = (f"{RUNS}/*", "model.tree", "probabilities-*.npz", "priors.npz", "tables", "figures", "report.html", RECORD)
+WRITTEN = (
+    *(f"{RUNS}/*.json", "model.tree", "probabilities-*.npz", "priors.npz"),
+    *(f"tables/*{suffix}" for suffix in (".txt", ".csv", ".tex", ".html")),
+    *(f"figures/*{suffix}" for suffix in (".png", ".svg")),
+    *("report.html", RECORD),
+)
 
 
 class Store:
@@ -37,7 +43,7 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(os.path.realpath(path))
+        self.path = real(path)
 
     @contextmanager
     def opened(self, identity: dict[str, Any], *, overwrite: bool = False) -> Iterator[None]:
@@ -49,6 +55,8 @@ class Store:
         self._look(identity, overwrite=overwrite)
         with self._locked():
             is_begun = self._look(identity, overwrite=overwrite)  # again: others may have been here in between
+            for name in ("", RUNS, "tables", "figures"):
+                remove_leftovers(self.path / name)
             if is_begun and overwrite:
                 self._clear()
             if not is_begun or overwrite:
@@ -115,24 +123,23 @@ class Store:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Take the folder for this process; the system lets go of it when the process ends, however it ends."""
-        with _as_file_error(self.path):
-            (self.path / RUNS).mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.path / RUNS, os.O_RDONLY)
-        try:
-            _lock(handle, self.path)
+        """Take the folder for this process."""
+        refusal = f"out must not be in use. Got {self.path}, which another process works on. Wait for it to end."
+        with ExitStack() as stack:
+            with _as_file_error(self.path):
+                (self.path / RUNS).mkdir(parents=True, exist_ok=True)
+                stack.enter_context(held(self.path / LOCK_FILE, refusal))
             yield
-        finally:
-            os.close(handle)
 
     def _clear(self) -> None:
         """Remove what experiments write, and nothing else."""
         with _as_file_error(self.path):
-            for path in [path for pattern in WRITTEN for path in self.path.glob(pattern)]:
-                if path.is_dir():
-                    shutil.rmtree(path)
-                else:
+            for pattern in WRITTEN:
+                for path in self.path.glob(pattern):
                     path.unlink()
+        for name in ("tables", "figures"):
+            with suppress(OSError):  # not there, or with files of others in it
+                (self.path / name).rmdir()
 
 
 def _list_changes(found: dict[str, Any], identity: dict[str, Any]) -> list[str]:
@@ -147,19 +154,11 @@ def _list_changes(found: dict[str, Any], identity: dict[str, Any]) -> list[str]:
     return changes
 
 
-def _lock(handle: int, path: Path) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        msg = f"out must not be in use. Got {path}, which another process works on. Wait for it to end."
-        raise FileError(msg) from error
-
-
 def _is_unused(path: Path) -> bool:
     """Whether a folder holds nothing, or no more than what a start that failed at once leaves behind."""
     if not path.is_dir():
         return False
-    inner = list(path.iterdir())
+    inner = [each for each in path.iterdir() if not is_draft(each)]
     return inner == [] or (inner == [path / RUNS] and inner[0].is_dir() and not any(inner[0].iterdir()))
 
 
@@ -174,6 +173,8 @@ def _holds_numbers(record: dict[str, Any]) -> bool:
 def _as_file_error(path: Path) -> Iterator[None]:
     try:
         yield
+    except FileError:
+        raise
     except OSError as error:
         msg = f"{path} could not be written: {error.strerror or error}. Choose another folder."
         raise FileError(msg) from error
@@ -186,7 +187,7 @@ def _write(path: Path, record: dict[str, Any]) -> None:
 
 def _read(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         what = "Choose another folder" if path.name == SPECIFICATION else "Remove it; the run is then made again"
         msg = f"{path} must be a record in JSON. Reading it failed: {error}. {what}."

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from tailwise.datasets.json_text import parse_json
 from tailwise.errors import FileError
 
 __all__ = ["Record"]
@@ -31,7 +31,7 @@ class Record:
     def read(cls, path: Path) -> Record:
         """The whole of a file."""
         try:
-            values = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+            values = parse_json(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
         except (OSError, ValueError) as error:
             msg = f"{path} must be a record in JSON. Reading it failed: {error}. Make the folder again."
             raise FileError(msg) from error
