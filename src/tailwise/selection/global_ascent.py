@@ -55,5 +55,5 @@ def _run_passes(problem: Problem, positions: NDArray, history: list[float], bar:
         gain, scale = history[-1] - history[-2], abs(history[-1])
         if looks_at_all and (n_moved == 0 or gain < max(problem.settings.tolerance, LEAST_SHARE * scale)):
             return True
-        looks_at_all = gain < MUCH_SHARE * scale
+        looks_at_all = gain <= MUCH_SHARE * scale
     return False
