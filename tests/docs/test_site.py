@@ -34,7 +34,7 @@ def test_links_to_code_lead_to_pages_with_it(site):
     page = (site / "mathematics" / "ascent.html").read_text(encoding="utf-8")
     assert 'href="../source/src/tailwise/kernels/ascent.py.html"' in page
     code = (site / "source" / "src" / "tailwise" / "kernels" / "ascent.py.html").read_text(encoding="utf-8")
-    assert "find_worst_own_gain" in code
+    assert "find_best_labels" in code
 
 
 @pytest.mark.parametrize("name", ["mathematics/theory", "reference/theory", "reference/utilities"])

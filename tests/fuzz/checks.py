@@ -4,7 +4,7 @@ import itertools
 import re
 
 import numpy as np
-from fuzz.asking import ask, is_close, rows_of
+from fuzz.asking import ask, is_close, rows_of, slack_of
 from fuzz.certificate_checks import check_certificate_of_given, check_certified_selection
 from fuzz.problems import DENSE, as_array
 from fuzz.truth import Truth
@@ -42,7 +42,8 @@ def check_selection(truth, answer):
         found.append(answer.mismatch("value", f"expected {selection.expected!r}, true {true!r}, labels {rows}"))
     # A label that must be taken may cost, so that a start with too few labels may be worth more.
     history = selection.history[1:] if problem.starts_incomplete else selection.history
-    rises = all(b >= a - 1e-9 * abs(a) - 1e-12 for a, b in itertools.pairwise(history))
+    slack = slack_of(problem, selection.expectation)
+    rises = all(b >= a - 1e-9 * abs(a) - slack for a, b in itertools.pairwise(history))
     if not (rises and np.isfinite(history).all()):
         found.append(answer.mismatch("history", str(history)))
     return found + check_warnings(problem, answer, rows)

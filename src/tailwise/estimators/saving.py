@@ -183,7 +183,7 @@ def _array(data: NDArray, name: str, type_name: str, shape: list[int], offset: i
 def _build(kind: type[LabelTree], header: dict[str, Any], arrays: dict[str, NDArray]) -> LabelTree:
     _check_header(header)
     model = kind(**header["parameters"])
-    check_parameters(model)
+    check_parameters(kind(**{**model.get_params(), "n_jobs": None}))  # n_jobs may be that of a larger machine
     model.n_features_in_ = header["n_features"]
     if header["feature_names"]:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
