@@ -43,7 +43,11 @@ def make_pair(labels, values=None):
 
 
 REFUSED = {
-    "nan": (changed(2, 1, np.nan), {}, RANGE + r"nan for instance 2, label 1\. Remove or replace such entries"),
+    "nan": (
+        changed(2, 1, np.nan),
+        {},
+        RANGE + r"nan for instance 2, label 1\. Remove such entries, or replace them; to rule",
+    ),
     "inf": (changed(2, 1, np.inf), {}, RANGE + r"inf for instance 2, label 1\. Remove or replace"),
     "minus inf": (sp.coo_array(changed(0, 0, -np.inf)), {}, RANGE + r"-inf for instance 0, label 0\. Remove"),
     "negative": (

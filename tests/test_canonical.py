@@ -53,7 +53,7 @@ def real_indices(matrix):
 DAMAGES = {
     beyond: "must have indices from 0 to .* Got 1000000. Build it with the shape",
     negative: "must have indices from 0 to .* Got -1. Build it with the shape",
-    falling: r"must have \d+ pointers into its entries .* never fall. Got others: the matrix is damaged. Build it anew",
+    falling: r"must have \d+ pointers into its entries .* not decrease. Got others: the matrix is damaged. Rebuild it",
     late: "pointers into its entries",
     long_row: "pointers into its entries",
     few_pointers: "pointers into its entries",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -56,10 +57,12 @@ def test_parts_run_at_the_same_time():
 
 @pytest.mark.parametrize("failing", [0, 2])
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_a_failure_is_heard_when_all_have_ended(failing, error):
-    ended = []
+def test_a_failure_is_heard_when_all_that_began_have_ended(failing, error):
+    begun, ended, everyone = [], [], threading.Barrier(3, timeout=20)
 
     def task(first, last):
+        begun.append(first)
+        everyone.wait()
         if first == failing:
             raise error
         time.sleep(0.05)
@@ -67,7 +70,32 @@ def test_a_failure_is_heard_when_all_have_ended(failing, error):
 
     with pytest.raises(error), Threads(3) as threads:
         threads.split(3, task)
-    assert sorted(ended) == sorted({0, 1, 2} - {failing})
+    assert sorted(ended) == sorted({*begun} - {failing})
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that sends signals")
+def test_ctrl_c_waits_for_what_others_write():
+    """Also when it comes while the main thread has nothing left to do but to wait."""
+    log, main = [], threading.current_thread()
+
+    def task(first, last):
+        if threading.current_thread() is not main:
+            time.sleep(0.3)
+        else:
+            time.sleep(0.05)
+        log.append(first)
+
+    with Threads(2) as threads:
+        signal.setitimer(signal.ITIMER_REAL, 0.15)
+        previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                threads.split(2, task)
+        finally:
+            signal.signal(signal.SIGALRM, previous)
+        assert sorted(log) == [0, 1]
+        threads.split(2, task)
+        assert sorted(log) == [0, 0, 1, 1]
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2"])

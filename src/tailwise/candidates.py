@@ -187,7 +187,7 @@ def _without_rounding(values: NDArray, csr: sp.csr_array) -> NDArray:
 
 def _guess_remedy(values: NDArray, wrong: float) -> str:
     if not np.isfinite(wrong):
-        return "Remove or replace such entries."
+        return "Remove such entries, or replace them; to rule labels out, give a sparse matrix without them."
     if values.min() >= 0 and values.max() <= 100:
         return "Are these percentages? Divide them by 100. Or logits? Apply a sigmoid first."
     return "Are these logits? Apply a sigmoid first."

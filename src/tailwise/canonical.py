@@ -89,7 +89,7 @@ def check_matrix(matrix: Any, name: str) -> None:
     if _has_masked(matrix):
         msg = (
             f"{name} must hold a value everywhere. Got a masked array with masked entries. "
-            "Fill them in with .filled(value), or leave their rows out."
+            "Give a sparse matrix without them, or fill them in with .filled(value)."
         )
         raise InputError(msg)
     if not sp.issparse(matrix):
@@ -120,8 +120,8 @@ def _check_compressed(matrix: Any, name: str) -> None:
     is_whole = indptr.shape == (n_lines + 1,) and indptr.dtype.kind in "iu"
     if not is_whole or indptr[0] != 0 or indptr[-1] > indices.size or (indptr[1:] < indptr[:-1]).any():
         msg = (
-            f"{name} must have {n_lines + 1} pointers into its entries (indptr), which start at 0 and never fall. "
-            "Got others: the matrix is damaged. Build it anew from its rows, columns and values."
+            f"{name} must have {n_lines + 1} pointers into its entries (indptr) that start at 0 and do not decrease. "
+            "Got others: the matrix is damaged. Rebuild it from its rows, columns and values."
         )
         raise InputError(msg)
     _check_indices(name, indices[: indptr[-1]], limit)
@@ -140,7 +140,7 @@ def _check_lengths(name: str, indices: NDArray, values: NDArray) -> None:
     if indices.ndim != 1 or values.shape[:1] != indices.shape:
         msg = (
             f"{name} must have one index for each stored value. Got {indices.size} for {len(values)}: the matrix is "
-            "damaged. Build it anew from its rows, columns and values."
+            "damaged. Rebuild it from its rows, columns and values."
         )
         raise InputError(msg)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,13 @@ __all__ = [
     "LARGEST_SIZE",
     "check_choice",
     "check_numbering",
-    "check_path",
     "check_seed",
     "check_size",
     "is_integer",
 ]
 
 LARGEST_SIZE = 2**63 - 1  # what an index of numpy can count
+# Sizes that are accepted however few entries there are, and sizes per entry beyond them.
 FREE_ROWS, FREE_COLUMNS, FREE_PER_ENTRY = 10_000_000, 100_000_000, 100
 
 
@@ -32,13 +31,6 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """Refuse a value that is none of the choices."""
     if not isinstance(value, str) or value not in choices:
         msg = f"{name} must be one of {', '.join(choices)}. Got {value!r}."
-        raise InputError(msg)
-
-
-def check_path(name: str, value: Any) -> None:
-    """Refuse what names no file; a number would be taken for an open file, and that be closed."""
-    if not isinstance(value, (str, os.PathLike)):
-        msg = f"{name} must be a str or a PathLike, the name of a file. Got {value!r:.80}."
         raise InputError(msg)
 
 
@@ -57,9 +49,9 @@ def check_size(name: str, value: Any, smallest: int = 1, largest: int | None = N
 
 
 def check_numbering(source: Any, what: str, size: int, n_entries: int) -> None:
-    """Refuse numbers of instances, labels or features that leave nearly all others out: these would fill the memory.
+    """Refuse numbers of instances, labels or features with enormous gaps, which would fill the memory.
 
-    So many that nobody minds are free, and so are some for each entry.
+    Up to FREE_ROWS or FREE_COLUMNS, and up to FREE_PER_ENTRY for each entry, any numbering is accepted.
     """
     free = FREE_ROWS if what == "instance" else FREE_COLUMNS
     if size > max(free, FREE_PER_ENTRY * n_entries):

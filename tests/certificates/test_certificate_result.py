@@ -12,7 +12,7 @@ from reference import selection as reference
 import tailwise as tw
 from tailwise.certificates import prices
 from tailwise.datasets import zipf_candidates
-from tailwise.selection import ascent, proving
+from tailwise.selection import ascent, proving, repairing
 
 MATRIX = reference.random_matrix(7, 30, 12, density=0.6)
 LOOSE = zipf_candidates(300, 200, 15)  # has a gap in the first rounds
@@ -231,6 +231,37 @@ def test_interrupt_carries_the_bound_so_far(monkeypatch, n_rounds):
     assert found.value == whole.value
     assert "interrupted" in repr(found)
     assert found.to_dict()["interrupted"] is True
+
+
+@pytest.mark.parametrize("expectation", ["semi", "exact"])
+def test_interrupt_while_a_better_selection_is_looked_for(monkeypatch, expectation):
+    """What comes out is worth what it says, though the totals were those of another selection."""
+
+    def interrupted(problem, positions, history):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(repairing, "climb_globally", interrupted)
+    for certify in (False, True):
+        options = {"expectation": expectation, "certify": certify, "on_interrupt": "return"}
+        found = tw.select(LOOSE, "macro-f1", 3, **options)
+        assert found.interrupted
+        value = tw.expected_utility(LOOSE, found, "macro-f1", 3, expectation=expectation)
+        assert found.expected == pytest.approx(value, rel=1e-9)
+
+
+def test_interrupt_of_the_first_round_keeps_the_selection(monkeypatch):
+    whole = tw.select(LOOSE, "macro-f1", 3, method="ascent")
+    interrupt_proof(monkeypatch, 0, 17)
+    with pytest.raises(tw.errors.Interrupted) as caught:
+        tw.select(LOOSE, "macro-f1", 3, method="ascent", certify=True)
+    assert caught.value.best.certificate is None
+    np.testing.assert_array_equal(caught.value.best.labels, whole.labels)
+
+
+def test_an_interrupted_bound_is_returned_where_that_is_asked_for(monkeypatch):
+    interrupt_proof(monkeypatch, 2, 17)
+    found = tw.certify(LOOSE, "macro-f1", 3, rounds=17, target_gap=0.0, workers=1, on_interrupt="return")
+    assert (found.interrupted, found.rounds) == (True, 2)
 
 
 def test_interrupt_before_there_is_a_bound(monkeypatch):

@@ -175,7 +175,7 @@ def test_given_condition_positives(text, expectation):
         pytest.skip("positives outside the candidates may be more than the instances that are left for them")
     for seed in range(4000, 4030):
         problem = Problem(seed)
-        p = problem.matrix.sum(axis=0) + problem.rng.choice([0.0, 1e-3, 0.5, 2.0], problem.m)
+        p = np.minimum(problem.n, problem.matrix.sum(axis=0) + problem.rng.choice([0.0, 1e-3, 0.5, 2.0], problem.m))
         certificate = problem.certify(text, expectation, condition_positives=p)
         best = problem.optimum(text, expectation, condition_positives=p)
         assert_sound(certificate, best, problem, expectation)

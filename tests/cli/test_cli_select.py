@@ -200,8 +200,17 @@ def test_empty_slots_are_told_in_words(tmp_path, capsys):
     source, out = tmp_path / "p.npz", tmp_path / "out.npz"
     sp.save_npz(source, sp.csr_array(np.array([[0.5, 0.0, 0.0], [0.5, 0.4, 0.2]])))
     assert main(["select", str(source), "-u", "macro-f1", "-k", "2", "-o", str(out), "--quiet"]) == 0
-    words = "tailwise: warning: 1 of 2 instances have fewer candidates than k: their last slots are empty. Use"
+    words = "tailwise: warning: 1 of 2 instances have fewer than k candidates; their remaining slots are empty (-1)."
     assert capsys.readouterr().err.startswith(words)
     options = ["--fill", "least-loss", "--overwrite", "--quiet"]
     assert main(["select", str(source), "-u", "macro-f1", "-k", "2", "-o", str(out), *options]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_the_input_is_not_replaced(tmp_path, capsys):
+    source = tmp_path / "p.npz"
+    sp.save_npz(source, sp.csr_array(np.array([[0.5, 0.4, 0.1]])))
+    before = source.read_bytes()
+    assert main(["select", str(source), "-u", "macro-f1", "-k", "2", "-o", str(source), "--overwrite"]) == 2
+    assert "The output must be another file than the input. Got" in capsys.readouterr().err
+    assert source.read_bytes() == before

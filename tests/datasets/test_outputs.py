@@ -9,7 +9,7 @@ import pytest
 
 from tailwise.datasets import save
 from tailwise.datasets.holding import LOCK_FILE
-from tailwise.datasets.output_files import reserved_file
+from tailwise.datasets.output_files import reserved_file, reserved_files
 from tailwise.datasets.output_folders import UNFINISHED, FolderKind, claimed_folder
 from tailwise.datasets.writing import keep_beside, place_new, written_beside
 from tailwise.errors import FileError, InputError
@@ -61,10 +61,44 @@ def test_a_file_goes_to_its_place(tmp_path):
 @pytest.mark.parametrize("name", ["a.txt", "b.txt"])
 def test_a_file_that_came_meanwhile_stays_and_ours_is_kept(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    message = rf"Got {name}, which came while the command was at work, .* in kept-a\.txt, kept-b\.txt\."
+    message = rf"{name} was created, or is in use, since .* in .*kept-a\.txt, .*kept-b\.txt\."
     with pytest.raises(FileError, match=message):
         write_file("a.txt", "b.txt", meanwhile=lambda draft: (tmp_path / name).write_text("thesis"))
     assert files(tmp_path) == {name: "thesis", "kept-a.txt": "new", "kept-b.txt": "new"}
+
+
+def test_files_written_together_are_kept_together(tmp_path):
+    def write_both():
+        with reserved_files(tmp_path / "model", tmp_path / "calibrator", overwrite=False) as drafts:
+            for draft in drafts:
+                write(draft)
+            (tmp_path / "calibrator").write_text("thesis")
+
+    with pytest.raises(FileError, match=r"calibrator was created, .* in .*kept-model, .*kept-calibrator\."):
+        write_both()
+    assert files(tmp_path) == {"calibrator": "thesis", "kept-model": "new", "kept-calibrator": "new"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_link_with_the_name_of_a_draft_leads_nowhere(tmp_path):
+    content = tmp_path / "victim" / "content"
+    content.mkdir(parents=True)
+    (content / "thesis").write_text("thesis")
+    os.utime(content.parent, (0, 0))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / ".tailwise-abc.part").symlink_to(content.parent)
+    write_file(folder / "a.txt")
+    assert (content / "thesis").read_text() == "thesis"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_link_leads_to_the_place(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link.txt").symlink_to(tmp_path / "real" / "a.bin")
+    write_file(tmp_path / "link.txt")
+    assert (tmp_path / "real" / "a.bin").read_text() == "new"
+    assert (tmp_path / "link.txt").is_symlink()
 
 
 def test_kept_files_have_names_of_their_own(tmp_path):
@@ -175,7 +209,7 @@ def test_replacing_removes_what_was_written_and_nothing_else(tmp_path):
 
 
 def test_a_file_of_others_in_the_way_stays_and_the_result_is_kept(tmp_path):
-    with pytest.raises(FileError, match=r"Got .*out.both, which came meanwhile, .* The result is in .*kept-out\."):
+    with pytest.raises(FileError, match=r"place: .*out.both was created since the .* The result is in .*kept-out\."):
         fill(
             tmp_path / "out",
             ("both", "record"),
@@ -190,7 +224,7 @@ def test_another_folder_that_came_in_place_of_ours_stays(tmp_path):
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "thesis").write_text("mine")
 
-    with pytest.raises(FileError, match=r"Got .*out, which came meanwhile, .* The result is in .*kept-out\."):
+    with pytest.raises(FileError, match=r"place: .*out was created since the .* The result is in .*kept-out\."):
         fill(tmp_path / "out", ("record",), meanwhile=replace_folder)
     assert files(tmp_path / "out") == {"thesis": "mine"}
     assert files(tmp_path / "kept-out") == {"record": "new"}

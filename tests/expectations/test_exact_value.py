@@ -513,7 +513,7 @@ def test_equals_enumeration_whatever_comes(problem, name):
 @given(problem=problems(), name=st.sampled_from(NAMES), extra=st.sampled_from([0.0, 1e-9, 0.5, 100.0]))
 def test_always_a_number_between_0_and_1(problem, name, extra):
     matrix, chosen = problem
-    p = matrix.sum(axis=0) + extra
+    p = np.minimum(matrix.sum(axis=0) + extra, len(matrix))
     for expectation in ("exact", "semi"):
         try:
             value = tw.expected_utility(matrix, chosen, name, expectation=expectation, condition_positives=p)

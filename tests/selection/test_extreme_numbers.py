@@ -68,8 +68,14 @@ def test_a_value_that_is_not_finite():
 
 
 def test_positives_beyond_the_instances():
-    with pytest.raises(NumericalError, match=r"hamming must be a number between 0 and 1. It came out as -99"):
+    rule = r"condition_positives must be at most 1, the number of instances: .* Got 100. Give expected counts in this"
+    with pytest.raises(InputError, match=rule):
         tw.expected_utility([[0.0]], [[-1, -1]], "hamming", condition_positives=[100.0])
+
+
+def test_positives_that_contradict_the_probabilities():
+    with pytest.raises(NumericalError, match=r"between 0 and 1. It came out as -1: .* condition_positives contradict"):
+        tw.expected_utility([[0.0]], [[0, -1]], "hamming", condition_positives=[1.0])
 
 
 @pytest.mark.parametrize("given", ["three", [["a"]], [None], [object()]])

@@ -135,7 +135,7 @@ def test_a_part_of_factor_zero_vanishes():
 
 @pytest.mark.parametrize("factor", [-0.5, np.nan, np.inf, -np.inf])
 def test_bad_factors_are_refused(factor):
-    message = rf"A utility's factor must be a finite number of at least 0\. Got {factor}\."
+    message = rf"A utility's factor must be 0, or a finite number of at least 1e-290\. Got {factor}\."
     with pytest.raises(UtilityError, match=message):
         factor * Precision()
     with pytest.raises(UtilityError, match=message):

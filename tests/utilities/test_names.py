@@ -132,7 +132,7 @@ REFUSED = {
     "power-law(nan)": "must be",
     "ps-precision(inf)": "must be",
     "0*precision": "utility must have at least one part with a factor above 0. Got none.",
-    "1e999*precision": "A utility's factor must be a finite number of at least 0. Got inf.",
+    "1e999*precision": "A utility's factor must be 0, or a finite number of at least 1e-290. Got inf.",
 }
 
 

@@ -1,10 +1,10 @@
 """Reads the command line, runs a command, and turns errors into exit codes.
 
 0    done
-2    bad input: the message on standard error says what and how to mend it
+2    bad input: the message on standard error says what is wrong and how to fix it
 70   an error of tailwise itself; TAILWISE_DEBUG=1 in the environment shows where
 130  interrupted
-141  whoever read the output has stopped reading
+141  the output pipe was closed
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ exit codes:
   2    bad input, or output that cannot be written: the message says what, and what to do
   70   an error of tailwise itself: please report it, with what it prints when TAILWISE_DEBUG=1 is set
   130  interrupted
-  141  whoever read the output has stopped reading
+  141  the output pipe was closed
 """
 
 BAD_INPUT, INTERNAL, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
@@ -80,7 +80,7 @@ def _explain(error: BaseException) -> int:
     """Say on standard error what went wrong; gives the exit code."""
     if os.environ.get(DEBUG, "0") not in ("", "0"):
         _tell("".join(traceback.format_exception(error)).rstrip())
-    if isinstance(error, OSError) and not isinstance(error, TailwiseError):
+    if isinstance(error, OSError) and not isinstance(error, TailwiseError) and error.filename is None:
         drop_output()
     code, words = _describe(error)
     if words:
@@ -114,7 +114,7 @@ def _describe(error: BaseException) -> tuple[int, str]:
 
 
 def _tell_warning(message: Warning | str, *where: Any) -> None:
-    """In the words of a command; which line of Python it was is no matter to its user."""
+    """Without the line of Python that warns, which means nothing to a user of the command."""
     _tell(f"tailwise: warning: {message}")
 
 

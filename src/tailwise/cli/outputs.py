@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
-from tailwise.datasets.output_files import reserved_file
+import os
+from pathlib import Path
+
+from tailwise.datasets.json_text import parse_json
+from tailwise.datasets.output_files import reserved_file, reserved_files
 from tailwise.datasets.output_folders import FolderKind, claimed_folder
+from tailwise.errors import FileError
 
-__all__ = ["RECORD", "RUN", "claimed_folder", "reserved_file"]
+__all__ = ["RECORD", "RUN", "check_not_input", "claimed_folder", "reserved_file", "reserved_files"]
 
-RECORD = "run.json"
+RECORD, REPORT = "run.json", "report.html"
 FILES = (
     *("model.tree", "calibrator.npz", "probabilities.npz", "selection.npz", "selection.tsv", "truth.npz"),
-    *("priors.npz", "labels.txt", "report.html", RECORD),
+    *("priors.npz", "labels.txt", RECORD),
 )
-RUN = FolderKind(RECORD, "be the folder of an earlier run", lambda folder: FILES)
+
+
+def check_not_input(output: str, *inputs: str | None) -> None:
+    """Refuse to replace what a command reads."""
+    for source in inputs:
+        if (
+            source is not None
+            and os.path.exists(output)
+            and os.path.exists(source)
+            and os.path.samefile(output, source)
+        ):
+            msg = f"The output must be another file than the input. Got {output} for both. Choose another name."
+            raise FileError(msg)
+
+
+def _list_files(folder: Path) -> list[str]:
+    """What the run in a folder wrote, as its record lists it, and the report about it."""
+    try:
+        names = parse_json((folder / RECORD).read_text(encoding="utf-8")).get("files")
+    except (OSError, ValueError, AttributeError):
+        names = None
+    known = [name for name in names if name in FILES] if isinstance(names, list) else [RECORD]
+    return [*known, REPORT]
+
+
+RUN = FolderKind(RECORD, "be the folder of an earlier run", _list_files)

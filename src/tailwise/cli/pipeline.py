@@ -99,7 +99,8 @@ class Pipeline:
             save_label_names(folder / "labels.txt", self.names)
             _write_names(folder / "selection.tsv", self.selection, self.names)
         with written_beside(folder / RECORD) as file:
-            file.write(as_json(self.describe()).encode())
+            names = sorted([RECORD, *(each.name for each in folder.iterdir() if each.is_file())])
+            file.write(as_json({**self.describe(), "files": names}).encode())
 
     def describe(self) -> dict[str, Any]:
         """The record of the run."""

@@ -45,13 +45,14 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tailwise.cli.outputs import reserved_file
+    from tailwise.cli.outputs import check_not_input, reserved_file
     from tailwise.datasets import check_writable_target, load_features, save
     from tailwise.engines.threads import check_workers
     from tailwise.estimators.calibrator import Calibrator
     from tailwise.estimators.label_tree import LabelTree
 
     check_writable_target(options.output, overwrite=options.overwrite)
+    check_not_input(options.output, options.model, options.features, options.calibrator)
     check_workers(options.workers, "--workers")
     with reserved_file(options.output, overwrite=options.overwrite) as draft:
         model = LabelTree.load(options.model).set_params(n_jobs=options.workers)

@@ -71,10 +71,11 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from tailwise.cli.main import INTERRUPTED
-    from tailwise.cli.outputs import reserved_file
+    from tailwise.cli.outputs import check_not_input, reserved_file
     from tailwise.datasets import check_writable_target
 
     check_writable_target(options.output, overwrite=options.overwrite)
+    check_not_input(options.output, options.probabilities, options.priors)
     with reserved_file(options.output, overwrite=options.overwrite) as draft:
         selection = _select(options, draft)
     if selection is None:

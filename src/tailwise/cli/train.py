@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 import time
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from tailwise.cli.tree_options import (
@@ -70,13 +69,12 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tailwise.cli.outputs import reserved_file
+    from tailwise.cli.outputs import reserved_files
 
     _check_names(options.data)
     settle_calibration(options, "calibrator", calibration="isotonic", top=100)
-    with ExitStack() as stack:
-        paths = [path for path in (options.output, options.calibrator) if path is not None]
-        drafts = [stack.enter_context(reserved_file(path, overwrite=options.overwrite)) for path in paths]
+    paths = [path for path in (options.output, options.calibrator) if path is not None]
+    with reserved_files(*paths, overwrite=options.overwrite) as drafts:
         model, n_instances, seconds = _train(options, *drafts)
     if not options.quiet:
         print(_summary(model, n_instances, seconds, options))

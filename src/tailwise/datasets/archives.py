@@ -18,7 +18,7 @@ __all__ = ["check_directory", "read_archive", "read_whole"]
 
 
 def read_archive(path: Any, rule: str, remedy: str) -> dict[str, NDArray]:
-    """All arrays by their names; `rule` and `remedy` are for the error about a file that is none, or damaged."""
+    """All arrays by their names; `rule` and `remedy` are for the error about a damaged or foreign file."""
     return read_whole(path, _read_arrays, rule, remedy)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import secrets
 import shutil
@@ -53,6 +54,8 @@ def remove_leftovers(parent: Path) -> None:
     """Remove the drafts in a folder that no living process holds."""
     for draft in parent.glob(PATTERN):
         with suppress(OSError):  # held by another process, or gone meanwhile, or of another user
+            if draft.is_symlink():  # which is not ours, and could lead anywhere
+                continue
             if (draft / LOCK_FILE).exists() or time.time() - draft.stat().st_mtime > SECONDS_TO_LOCK:
                 with _opened(draft):
                     pass
@@ -63,6 +66,8 @@ def _opened(draft: Path, refusal: str = "The draft must not be in use.") -> Iter
     """Hold a draft and empty it, at the beginning and at the end."""
     content = draft / CONTENT
     draft.mkdir(exist_ok=True)
+    if draft.is_symlink():
+        raise FileExistsError(errno.EEXIST, "a link has the name of a draft", str(draft))
     try:
         with held(draft / LOCK_FILE, refusal):
             try:

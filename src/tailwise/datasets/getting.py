@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +134,9 @@ def _at_hand(source: str, place: Path, archive: Any, on_bytes: Callable[[int, in
         yield Path(archive)
         return
     refusal = f"One process at a time may download {place.name}. Another one does. Wait for it to end."
-    with held(place.with_name(f"{place.name}.lock"), refusal):
+    with ExitStack() as stack:
+        with file_errors_of(place):
+            stack.enter_context(held(place.with_name(f"{place.name}.lock"), refusal))
         download(source, place, on_bytes=on_bytes)
         try:
             yield place

@@ -9,7 +9,7 @@ __all__ = ["parse_json"]
 
 
 def parse_json(text: str | bytes, **options: Any) -> Any:
-    """What the text says; a ValueError for every text that is none, or is nested too deeply."""
+    """What the text says; a ValueError where it is not JSON, or is nested too deeply."""
     try:
         return json.loads(text, **options)
     except RecursionError as error:

@@ -86,6 +86,7 @@ def claimed_folder(path: str | os.PathLike[str], kind: FolderKind, *, overwrite:
             stack.enter_context(_made(target))
             stack.enter_context(held(target / LOCK_FILE, refusal))
             check_folder(path, kind, overwrite=overwrite)  # again: others may have been here in between
+            _list_old(target, kind)  # which a damaged record would not tell: better now than after the work
             stack.enter_context(_begun(target, kind))
             draft = stack.enter_context(drafted(_draft_place(target)))
             place = os.stat(target)
@@ -146,8 +147,8 @@ def _begun(target: Path, kind: FolderKind) -> Iterator[None]:
 def _publish(draft: Path, target: Path, kind: FolderKind) -> None:
     """Move the files of a draft into the folder."""
     new = sorted(str(each.relative_to(draft)) for each in draft.rglob("*") if each.is_file())
-    old = list(kind.list_files(target)) if (target / kind.record).is_file() else []
-    came = next((target / name for name in new if name not in old and os.path.lexists(target / name)), None)
+    old = _list_old(target, kind)
+    came = next((target / name for name in new if _is_in_the_way(target / name, is_old=name in old)), None)
     if came is not None:
         _refuse(draft, target, str(came))
     _mark(target, [*old, *(name for name in new if name not in old)])
@@ -159,13 +160,23 @@ def _publish(draft: Path, target: Path, kind: FolderKind) -> None:
     (target / UNFINISHED).unlink()
 
 
+def _is_in_the_way(path: Path, *, is_old: bool) -> bool:
+    """Whether something stands where a file goes that is not the file it replaces."""
+    return path.is_dir() if is_old else os.path.lexists(path)
+
+
+def _list_old(target: Path, kind: FolderKind) -> list[str]:
+    """The files of the finished folder that is to be replaced."""
+    return list(kind.list_files(target)) if (target / kind.record).is_file() else []
+
+
 def _refuse(draft: Path, target: Path, came: str) -> NoReturn:
     """Leave the folder to others, and keep the result beside it."""
     kept = keep_beside(draft, target)
     if _read_unfinished(target) == []:
         (target / UNFINISHED).unlink(missing_ok=True)
     msg = (
-        f"The output must be left alone while it is made. Got {came}, which came meanwhile, and stays as it is. "
+        f"The output could not be put in place: {came} was created since the command started. It was left as it is. "
         f"The result is in {kept}."
     )
     raise FileError(msg)
@@ -182,7 +193,11 @@ def _read_unfinished(target: Path) -> list[str]:
         names = parse_json((target / UNFINISHED).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return []
-    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    return [name for name in names if isinstance(name, str) and _is_inside(name)] if isinstance(names, list) else []
+
+
+def _is_inside(name: str) -> bool:
+    return not os.path.isabs(name) and ".." not in Path(name).parts
 
 
 def _remove(target: Path, names: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tailwise.datasets.drafts import drafted
-from tailwise.errors import FileError, TailwiseError
+from tailwise.errors import FileError, InputError, TailwiseError
 
 __all__ = [
     "check_name",
@@ -24,13 +24,16 @@ __all__ = [
     "written_beside",
 ]
 
-NO_LINKS = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.EINVAL}
+NO_LINKS = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EINVAL}
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-    """Refuse a name that no file can have on any system."""
+    """Refuse what names no file on any system; a number would be taken for an open file, which would be closed."""
+    if not isinstance(path, (str, os.PathLike)):
+        msg = f"path must be a str or a PathLike, the name of a file. Got {path!r:.80}."
+        raise InputError(msg)
     if "\0" in os.fsdecode(path):
-        msg = f"path must name a file or a folder, without the letter NUL. Got {os.fsdecode(path)!r}. Leave it out."
+        msg = f"path must not contain the NUL character. Got {os.fsdecode(path)!r}. Remove it."
         raise FileError(msg)
 
 
@@ -98,7 +101,11 @@ def place_new(draft: Path, target: Path) -> None:
             raise
         with open(target, "xb"):  # the next best: the name is taken, if only by an empty file for a moment
             pass
-        os.replace(draft, target)
+        try:
+            os.replace(draft, target)
+        except OSError:
+            target.unlink()
+            raise
     else:
         draft.unlink()
 

@@ -8,21 +8,19 @@ selections may run in several threads at once, and after a fork.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from queue import SimpleQueue
 from threading import Thread
 from types import TracebackType
 from typing import Any
 
+from tailwise.engines.jobs import Job
 from tailwise.errors import InputError, TailwiseError
 from tailwise.parameters import is_integer
 
 __all__ = ["Threads", "check_workers", "count_cores"]
 
-# More threads than so many times the cores only wait for each other; a few are always allowed, for trying things out.
+# More threads than this many per core only wait for each other; a few are always allowed, for trying things out.
 MOST_PER_CORE, ALWAYS_ALLOWED = 4, 8
-
-Task = tuple[Callable[[int, int, int], object], int, int, int]
 
 
 class Threads:
@@ -51,8 +49,7 @@ class Threads:
         check_workers(workers, name)
         wanted = count_cores() if workers is None else int(workers)
         self.workers = 1 if needs_one else wanted
-        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
-        self._outcomes: SimpleQueue[BaseException | None] = SimpleQueue()
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._threads = [Thread(target=self._work, name="tailwise", daemon=True) for _ in range(self.workers - 1)]
 
     def __enter__(self) -> Threads:
@@ -80,33 +77,22 @@ class Threads:
 
     def share(self, edges: Sequence[int], task: Callable[[int, int, int], object]) -> None:
         """Call ``task(part, edges[part], edges[part + 1])`` for each part, one per thread, and wait for all of them."""
-        parts = list(enumerate(pairwise(edges)))
-        for part, (first, last) in parts[1:]:
-            self._tasks.put((task, part, first, last))
-        try:
-            task(0, edges[0], edges[1])
-        finally:
-            # Also after Ctrl-C: nobody may still be writing when the caller goes on.
-            failures = [failure for _ in parts[1:] if (failure := self._outcomes.get()) is not None]
-        if failures:
-            raise failures[0]
+        job = Job(edges, task)
+        for _ in self._threads:
+            self._jobs.put(job)
+        job.run()
 
     def _stop(self) -> None:
         for _ in self._threads:
-            self._tasks.put(None)
+            self._jobs.put(None)
         for thread in self._threads:
             if thread.ident is not None:  # it was started
                 thread.join()
 
     def _work(self) -> None:
-        while (order := self._tasks.get()) is not None:
-            task, part, first, last = order
-            try:
-                task(part, first, last)
-                self._outcomes.put(None)
-            except BaseException as failure:  # raised again by split, in the caller's thread
-                self._outcomes.put(failure)
-            del order, task  # and the arrays it holds, which nobody needs while this thread waits
+        while (job := self._jobs.get()) is not None:
+            job.help()
+            del job  # and the arrays it holds, which nobody needs while this thread waits
 
 
 def check_workers(workers: Any, name: str = "workers") -> None:

@@ -21,7 +21,7 @@ from tailwise.estimators.candidate_truth import find_true, read_candidates, read
 from tailwise.estimators.out_of_fold import predict_out_of_fold
 from tailwise.metrics.frequency import DEFAULT_EDGES, check_edges
 from tailwise.metrics.reading import Truth, read_priors, read_truth
-from tailwise.parameters import check_choice, check_path, is_integer
+from tailwise.parameters import check_choice, is_integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -205,7 +205,6 @@ class Calibrator(BaseEstimator):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Calibrator:
         """Read a calibrator that :meth:`save` wrote; nothing in the file is executed."""
-        check_path("path", path)
         parameters, fitted = load_fitted(path, lambda parameters: check_parameters(cls(**parameters)))
         calibrator = cls(**parameters)
         for name in FITTED:

@@ -24,7 +24,7 @@ from tailwise.estimators.validating import (
     check_parameters,
     check_random,
 )
-from tailwise.parameters import check_path, check_size
+from tailwise.parameters import check_size
 from tailwise.utilities import LabelPriors
 
 if TYPE_CHECKING:
@@ -288,13 +288,11 @@ class LabelTree(ClassifierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to one file, from which :meth:`load` maps it into memory."""
         self._fitted_labels()
-        check_path("path", path)
         save_tree(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LabelTree:
         """Read what :meth:`save` wrote; weights are mapped, not copied, and nothing is unpickled."""
-        check_path("path", path)
         return load_tree(cls, path)
 
     def _fitted_labels(self) -> int:

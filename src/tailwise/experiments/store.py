@@ -13,7 +13,7 @@ from typing import Any
 from tailwise.datasets.drafts import is_draft, remove_leftovers
 from tailwise.datasets.holding import LOCK_FILE, held
 from tailwise.datasets.json_text import parse_json
-from tailwise.datasets.writing import real, written_beside
+from tailwise.datasets.writing import file_errors_of, real, written_beside
 from tailwise.errors import FileError
 from tailwise.experiments.experiment import Measured, Run, name_run
 from tailwise.experiments.recording import as_json, describe_versions
@@ -126,14 +126,14 @@ class Store:
         """Take the folder for this process."""
         refusal = f"out must not be in use. Got {self.path}, which another process works on. Wait for it to end."
         with ExitStack() as stack:
-            with _as_file_error(self.path):
+            with file_errors_of(self.path):
                 (self.path / RUNS).mkdir(parents=True, exist_ok=True)
                 stack.enter_context(held(self.path / LOCK_FILE, refusal))
             yield
 
     def _clear(self) -> None:
         """Remove what experiments write, and nothing else."""
-        with _as_file_error(self.path):
+        with file_errors_of(self.path):
             for pattern in WRITTEN:
                 for path in self.path.glob(pattern):
                     path.unlink()
@@ -167,17 +167,6 @@ def _holds_numbers(record: dict[str, Any]) -> bool:
     if not (isinstance(values, dict) and values and isinstance(seconds, float)):
         return False
     return all(each is None or isinstance(each, (int, float)) for each in values.values())
-
-
-@contextmanager
-def _as_file_error(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileError:
-        raise
-    except OSError as error:
-        msg = f"{path} could not be written: {error.strerror or error}. Choose another folder."
-        raise FileError(msg) from error
 
 
 def _write(path: Path, record: dict[str, Any]) -> None:

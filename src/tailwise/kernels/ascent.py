@@ -112,7 +112,7 @@ def without_losses(gains, size, least):
 def find_best_labels(rows, objective, chosen, i, least, most, gains, positions, r):
     """Put the best labels of instance i, its own share of the totals left out, into row r.
 
-    Returns how many they are, -1 where the instance has them already.
+    Returns how many they are; -1 where an instance that must fill all its slots has them already.
     """
     # Arrays are taken out of their tuples before the loop: in it, each look into a tuple would cost.
     labels, values, slopes, offsets = rows.labels, rows.values, objective.slopes, objective.offsets

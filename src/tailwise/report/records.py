@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ class Record:
         """The whole of a file."""
         try:
             values = parse_json(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+            json.dumps(values, ensure_ascii=False).encode()  # a ValueError where it holds half characters
         except (OSError, ValueError) as error:
             msg = f"{path} must be a record in JSON. Reading it failed: {error}. Make the folder again."
             raise FileError(msg) from error

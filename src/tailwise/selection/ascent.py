@@ -29,7 +29,7 @@ def select_by_ascent(problem: Problem) -> Outcome:
     """Visit the instances again and again; each takes the k labels of largest gain while all others stand still."""
     positions = starting_positions(problem)
     # Passes do not foresee which labels fill empty slots, so that a given selection may be the better one in the end.
-    keeps_start = problem.feasible.has_short_rows and not isinstance(problem.settings.init, str)
+    keeps_start = problem.feasible.fills and not isinstance(problem.settings.init, str)
     others = (positions.copy(),) if keeps_start else ()
     problem.expectation.count(positions)
     history = [problem.expectation.expected()]

@@ -49,5 +49,12 @@ def _check_condition_positives(candidates: Candidates, priors: LabelPriors | Non
             f"Got shape {p.shape}{'' if p.size == 0 else f', smallest {p.min():g}'}."
         )
         raise InputError(msg)
+    n = candidates.n_instances
+    if p.max() > n * (1 + 1e-9):
+        msg = (
+            f"condition_positives must be at most {n}, the number of instances: a label has no more positives in the "
+            f"batch. Got {p.max():g}. Give expected counts in this batch, not in the training set."
+        )
+        raise InputError(msg)
     # The candidates' own expected positives are among them: with fewer, ratios such as recall would exceed 1.
     return np.maximum(np.where(p < SMALLEST, 0.0, p), candidates.condition_positives())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailwise.candidates import Candidates
 from tailwise.errors import Interrupted
+from tailwise.parameters import check_choice
 from tailwise.selection.feasible import check_given, find_feasible
 from tailwise.selection.loading import load_both_if_paths, load_priors_if_path
 from tailwise.selection.problem import Certification, Settings
@@ -34,6 +35,7 @@ def certify(
     workers: int | None = None,
     seed: int = 0,
     progress: bool = False,
+    on_interrupt: str = "raise",
 ) -> Certificate:
     r"""Prove how much better a selection could be at most.
 
@@ -56,11 +58,14 @@ def certify(
         Stop when the bound is within this share of the value of tailwise's own selection, which is improved on the way.
     progress : bool
         Show progress bars on standard error.
+    on_interrupt : {"raise", "return"}
+        As for :func:`select`, with the bound so far; before the first round there is none, and Ctrl-C raises
+        KeyboardInterrupt.
 
     Returns
     -------
     Certificate
-        Ctrl-C during the rounds raises :class:`tailwise.errors.Interrupted`, whose ``best`` holds the bound so far.
+        The value of the selection, the upper bound, and how it was found.
 
     Notes
     -----
@@ -83,6 +88,7 @@ def certify(
     >>> round(certificate.value, 3), round(certificate.upper, 3)
     (0.289, 0.667)
     """
+    check_choice("on_interrupt", on_interrupt, ("raise", "return"))
     probabilities, selection = load_both_if_paths(probabilities, selection)
     candidates = Candidates.of(probabilities)
     given = None if selection is None else check_given(selection, candidates, k, "selection")
@@ -100,6 +106,6 @@ def certify(
     certificate = run(task).certificate
     if certificate is None:  # Ctrl-C during the selection: there is no bound yet
         raise KeyboardInterrupt
-    if certificate.interrupted:
+    if certificate.interrupted and on_interrupt == "raise":
         raise Interrupted(certificate)
     return certificate

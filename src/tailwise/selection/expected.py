@@ -101,8 +101,8 @@ def check_value(utility: Utility, value: float) -> float:
     if not (np.isfinite(value) and low - slack <= value <= high + slack):
         msg = (
             f"The expected {utility} must be a number between {low:g} and {high:g}. It came out as {value:.9g}: the "
-            "input is too extreme to compute with, or condition_positives speak of more positives than instances. "
-            "Use less extreme factors, parameters, probabilities or condition_positives."
+            "input is too extreme to compute with, or condition_positives contradict the probabilities. "
+            "Use less extreme factors, parameters or condition_positives."
         )
         raise NumericalError(msg)
     return value

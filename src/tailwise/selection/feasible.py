@@ -39,7 +39,7 @@ class Feasible:
     least, most : ndarray of shape (n,)
         Labels that must and that may be taken before slots are filled.
     has_budget, fills : bool
-        Whether there is a budget, and whether empty slots are filled.
+        Whether there is a budget, and whether there are empty slots that are filled.
     """
 
     budgets: NDArray
@@ -58,35 +58,28 @@ class Feasible:
         """Whether some instance may take more labels than it must."""
         return bool((self.least < self.most).any())
 
-    @cached_property
-    def has_short_rows(self) -> bool:
-        """Whether some instance cannot use up its budget with candidates."""
-        return bool((self.least < self.budgets).any())
-
 
 def find_feasible(candidates: Candidates, k: Any, given: Chosen | None, fill: str) -> tuple[Candidates, Feasible]:
     """The candidates, with the labels of a given selection among them, and what is feasible."""
     check_choice("fill", fill, FILLS)
     budgets = check_budgets(k, *candidates.shape)
-    has_budget = budgets is not None
-    fills = has_budget and (fill == "least-loss" or (fill == "auto" and candidates.holds_all_labels))
     extended = candidates if given is None else _with_labels(candidates, given)
     if budgets is None:
-        return extended, Feasible(extended.sizes, extended.sizes, extended.sizes, has_budget, fills)
+        return extended, Feasible(extended.sizes, extended.sizes, extended.sizes, has_budget=False, fills=False)
     least, most = np.minimum(budgets, candidates.sizes), np.minimum(budgets, extended.sizes)
-    return extended, Feasible(budgets, least, most, has_budget, fills)
+    may_fill = fill == "least-loss" or (fill == "auto" and candidates.holds_all_labels)
+    fills = may_fill and bool((least < budgets).any())
+    return extended, Feasible(budgets, least, most, has_budget=True, fills=fills)
 
 
-def warn_of_empty_slots(selection: Chosen, k: Any) -> None:
+def warn_of_empty_slots(selection: Chosen, feasible: Feasible) -> None:
     """Say in how many instances slots are empty for want of candidates."""
-    budgets = check_budgets(k, *selection.shape)
-    if budgets is None:
-        return
-    n_short = int(((selection.labels != EMPTY).sum(axis=1) < budgets).sum())
+    n_short = int(((selection.labels != EMPTY).sum(axis=1) < feasible.budgets).sum()) if feasible.has_budget else 0
     if n_short:
         msg = (
-            f"{n_short:,} of {budgets.size:,} instances have fewer candidates than k: their last slots are empty. "
-            "Use fill='least-loss' (--fill least-loss) for exactly k labels, fill='none' for this without a warning."
+            f"{n_short:,} of {selection.n_instances:,} instances have fewer than k candidates; their remaining slots "
+            "are empty (-1). Use fill='none' (--fill none) to silence this, fill='least-loss' (--fill least-loss) to "
+            "fill up from all labels, including any that you removed."
         )
         warnings.warn(msg, EmptySlotsWarning, stacklevel=3)
 
@@ -101,7 +94,7 @@ def check_given(selection: Any, candidates: Candidates, k: Any, name: str) -> Ch
         i = int((sizes > budgets).argmax())
         msg = (
             f"{name} must hold at most k={budgets[i]} labels for an instance. Got {sizes[i]} for instance {i}. "
-            "Give the k that it was made for."
+            f"Give a larger k, or keep its first {budgets[i]}: labels[:, :{budgets[i]}]."
         )
         raise InputError(msg)
     return given

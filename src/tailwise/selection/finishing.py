@@ -25,7 +25,7 @@ def finish(expectation: SemiEmpirical, positions: NDArray, feasible: Feasible) -
     labels = np.empty_like(positions)
     labels_at(rows, positions, labels)
     sort_by_gain(rows, expectation.objective, labels, positions)
-    if feasible.fills and feasible.has_short_rows:
+    if feasible.fills:
         fill_least_loss(expectation.objective, labels, feasible.budgets)
         expectation.count_labels(Chosen(labels, expectation.candidates.n_labels))
     expectation.raise_failure()

@@ -28,7 +28,7 @@ def select_globally(problem: Problem) -> Outcome:
     outcome = select_by_ascent(problem)
     if outcome.interrupted or outcome.passes >= problem.settings.max_passes:
         return outcome
-    others = (*outcome.others, outcome.positions.copy()) if problem.feasible.has_short_rows else ()
+    others = (*outcome.others, outcome.positions.copy()) if problem.feasible.fills else ()
     return replace(climb_globally(problem, outcome.positions, [*outcome.history]), others=others)
 
 

@@ -59,18 +59,21 @@ class Proof:
         )
 
 
-def prove(problem: Problem, outcome: Outcome, aim: Certification) -> tuple[Outcome, Proof]:
-    """Bound the value of every selection of candidates; the outcome is the best one that was found on the way."""
+def prove(problem: Problem, outcome: Outcome, aim: Certification) -> tuple[Outcome, Proof | None]:
+    """Bound the value of every selection of candidates; the outcome is the best one that was found on the way.
+
+    After Ctrl-C that is the best so far, without a proof where no round was finished.
+    """
     begin, expectation = time.perf_counter(), problem.expectation
     check_supported(problem.utility, expectation)
-    worth = check_formulas(expectation, fills=problem.feasible.fills and problem.feasible.has_short_rows)
-    start, least, room = _starting_prices(problem, outcome, aim)
-    offset = _count_nothing(problem, outcome)
     rounds = aim.rounds if problem.feasible.has_budget else 1
-    states = descend(Bound(worth, expectation.columns, room, problem.threads), start, least, rounds)
     prices, interrupted = None, False
     bar = tqdm(unit=" rounds", total=rounds, disable=not problem.settings.progress, desc="upper bound")
     try:
+        worth = check_formulas(expectation, fills=problem.feasible.fills)
+        start, least, room = _starting_prices(problem, outcome, aim)
+        offset = _count_nothing(problem, outcome)
+        states = descend(Bound(worth, expectation.columns, room, problem.threads), start, least, rounds)
         for prices in states:
             bar.set_postfix(upper=f"{prices.upper + offset:.6g}", refresh=False)
             bar.update()
@@ -83,9 +86,11 @@ def prove(problem: Problem, outcome: Outcome, aim: Certification) -> tuple[Outco
         interrupted = True
     finally:
         bar.close()
-    if prices is None:  # nothing is proven yet
-        raise KeyboardInterrupt
     outcome = replace(outcome, interrupted=outcome.interrupted or interrupted)
+    if interrupted:
+        expectation.count(outcome.positions)  # the totals may be those of another selection, or half of one
+    if prices is None:
+        return outcome, None
     seconds = time.perf_counter() - begin
     return outcome, Proof(prices, offset, _largest_fill(worth), seconds, outcome.interrupted)
 

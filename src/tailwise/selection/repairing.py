@@ -36,7 +36,7 @@ def repair(problem: Problem, outcome: Outcome, shares: NDArray) -> Outcome:
         problem.expectation.count(outcome.positions)
         return replace(outcome, interrupted=found.interrupted)
     history = (*outcome.history, *(max(best, value) for value in found.history[1:]))
-    others = (*outcome.others, outcome.positions) if problem.feasible.has_short_rows else ()
+    others = (*outcome.others, outcome.positions) if problem.feasible.fills else ()
     return replace(found, history=history, passes=len(history) - 1, others=others)
 
 

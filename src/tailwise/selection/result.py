@@ -23,8 +23,8 @@ class Selection(Chosen):
     Attributes
     ----------
     labels : ndarray of int32, shape (n, k)
-        Best gain first. -1 marks a slot without a label: where ``fill="none"`` left it empty, where the budget of the
-        instance is below the largest, or where there is no budget.
+        Best gain first. -1 marks a slot without a label: where an instance has too few candidates (``fill`` says what
+        happens then), where its budget is below the largest, or where there is no budget.
     n_labels : int
         Number of labels m.
     utility : Utility

@@ -120,7 +120,7 @@ def _fill(problem: Problem, outcome: Outcome, batch: Batch) -> tuple[NDArray, fl
     """The labels of all slots, and what they are worth."""
     labels, value = _finish(problem, outcome.positions, batch)
     # Filled slots are not foreseen by the passes, so that what was found on the way may end higher; then it is taken.
-    for positions in outcome.others if problem.feasible.fills else ():
+    for positions in outcome.others:
         problem.expectation.count(positions)
         other_labels, other_value = _finish(problem, positions, batch)
         if other_value > value:

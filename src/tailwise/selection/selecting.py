@@ -41,7 +41,7 @@ def select(
     priors: Any = None,
     condition_positives: Any = None,
 ) -> Selection:
-    r"""Choose exactly k labels for each instance so that the batch as a whole scores best.
+    r"""Choose k labels for each instance so that the batch as a whole scores best.
 
     .. math:: \max_S \sum_j E[\psi_j(t_j, q_j, p_j)] \quad\text{subject to k labels for each instance},
 
@@ -124,9 +124,11 @@ def select(
     candidates = Candidates.of(load_if_path(probabilities))
     start = check_start(init, candidates, k)
     priors = load_priors_if_path(priors)
+    candidates, feasible = find_feasible(candidates, k, None if isinstance(start, str) else start, fill)
     selection = run(
         Task(
-            *find_feasible(candidates, k, None if isinstance(start, str) else start, fill),
+            candidates,
+            feasible,
             as_utility(utility, priors),
             Settings(start, tolerance, max_passes, batch, seed, progress),
             method,
@@ -138,7 +140,7 @@ def select(
         )
     )
     if fill == "auto":
-        warn_of_empty_slots(selection, k)
+        warn_of_empty_slots(selection, feasible)
     if selection.interrupted and on_interrupt == "raise":
         raise Interrupted(selection)
     return selection

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "Mixture", "SingleUtility", "Utility", "UtilityClass", "number_text"]
 
 
+# Products with smaller ones lose their digits.
+SMALLEST_FACTOR = 1e-290
+
+
 class UtilityClass(enum.Enum):
     """The paper's four classes: they decide the method, and whether the semi-empirical value is exact."""
 
@@ -91,8 +95,8 @@ class Utility(ABC):
     def __mul__(self, factor: float) -> Utility:
         if not isinstance(factor, (int, float, np.number)):
             return NotImplemented
-        if not (math.isfinite(factor) and factor >= 0):
-            msg = f"A utility's factor must be a finite number of at least 0. Got {factor}."
+        if not (math.isfinite(factor) and (factor == 0 or factor >= SMALLEST_FACTOR)):
+            msg = f"A utility's factor must be 0, or a finite number of at least {SMALLEST_FACTOR:g}. Got {factor}."
             raise UtilityError(msg)
         return Mixture([(factor * own, term) for own, term in self.terms])
 

@@ -75,6 +75,7 @@ class Precision(_WeightedPrecision):
     """
 
     name = "precision"
+    range = (0.0, math.inf)  # without a budget it is divided by n alone
 
 
 class _PriorWeightedPrecision(_WeightedPrecision):
