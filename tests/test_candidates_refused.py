@@ -46,9 +46,9 @@ REFUSED = {
     "nan": (
         changed(2, 1, np.nan),
         {},
-        RANGE + r"nan for instance 2, label 1\. Remove such entries, or replace them; to rule",
+        RANGE + r"nan for instance 2, label 1\. Remove such entries, or replace",
     ),
-    "inf": (changed(2, 1, np.inf), {}, RANGE + r"inf for instance 2, label 1\. Remove or replace"),
+    "inf": (changed(2, 1, np.inf), {}, RANGE + r"inf for instance 2, label 1\. Remove such"),
     "minus inf": (sp.coo_array(changed(0, 0, -np.inf)), {}, RANGE + r"-inf for instance 0, label 0\. Remove"),
     "negative": (
         changed(2, 3, -0.5),

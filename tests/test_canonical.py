@@ -184,7 +184,7 @@ def test_an_array_of_one_dimension_is_no_matrix():
 def test_masked_entries_are_refused(door, as_rows):
     masked = np.ma.array(TRUTH, mask=np.arange(N * M).reshape(N, M) == 7)
     message = refusal(DOORS[door], list(masked) if as_rows else masked)
-    assert "must hold a value everywhere. Got a masked array with masked entries. Fill them in with .filled" in message
+    assert "must hold a value everywhere. Got a masked array with masked entries. Give a sparse matrix" in message
 
 
 def test_a_mask_that_hides_nothing_is_taken():

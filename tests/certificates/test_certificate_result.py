@@ -251,7 +251,7 @@ def test_interrupt_while_a_better_selection_is_looked_for(monkeypatch, expectati
 
 def test_interrupt_of_the_first_round_keeps_the_selection(monkeypatch):
     whole = tw.select(LOOSE, "macro-f1", 3, method="ascent")
-    interrupt_proof(monkeypatch, 0, 17)
+    interrupt_proof(monkeypatch, 0, 100)
     with pytest.raises(tw.errors.Interrupted) as caught:
         tw.select(LOOSE, "macro-f1", 3, method="ascent", certify=True)
     assert caught.value.best.certificate is None

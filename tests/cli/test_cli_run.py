@@ -248,6 +248,16 @@ def test_only_an_earlier_run_is_replaced_and_only_when_asked_for(place, capsys):
     assert sorted(path.name for path in place.iterdir()) == ["data", "out"]
 
 
+def test_what_an_earlier_run_did_not_write_stays(place):
+    assert main([*RUN, "--method", "tree", "--quiet"]) == 0  # without probabilities
+    assert not (place / "out" / "probabilities.npz").exists()
+    (place / "out" / "calibrator.npz").write_text("mine")
+    (place / "out" / "notes.txt").write_text("mine")
+    assert main([*RUN, "--overwrite", "--quiet"]) == 0
+    assert (place / "out" / "probabilities.npz").exists()
+    assert [(place / "out" / name).read_text() for name in ("calibrator.npz", "notes.txt")] == ["mine"] * 2
+
+
 def test_names_say_how_many_labels_there_are_where_text_does_not(place):
     X, Y, X_test, truth = read_data(place)
     for part, features, labels in (("train", X, Y), ("test", X_test, truth)):

@@ -337,3 +337,22 @@ def test_a_damaged_mark_leads_nowhere(tmp_path, content):
     fill(tmp_path / "in" / "out")
     assert (tmp_path / "evil").read_text() == "mine"
     assert files(tmp_path / "in" / "out").keys() == {"record", "sub/new", "both"}
+
+
+def test_a_folder_in_the_place_of_a_file_leaves_the_finished_one(tmp_path):
+    out = tmp_path / "out"
+    fill(out)
+    (out / "both").unlink()
+    (out / "both").mkdir()
+    with pytest.raises(FileError, match=r"both was created since the command started. .* The result is in .*kept-out"):
+        fill(out, content="newer", overwrite=True)
+    assert (out / "record").read_text() == "new"
+    assert files(tmp_path / "kept-out") == {"record": "newer", "sub/new": "newer", "both": "newer"}
+
+
+def test_a_mark_that_leads_outside_removes_nothing(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / UNFINISHED).write_text('["../empty/x"]')
+    fill(tmp_path / "out")
+    assert (tmp_path / "empty").is_dir()

@@ -63,9 +63,7 @@ def forms_of_what_was_bought():
 @pytest.mark.parametrize("form", forms_of_what_was_bought())
 @pytest.mark.parametrize("utility", ["precision", "macro-f1", "coverage"])
 def test_what_is_not_stored_does_not_come_out(form, utility):
-    with pytest.warns(
-        EmptySlotsWarning, match=r"^2 of 3 instances have fewer than k candidates; their remaining slots are empty"
-    ):
+    with pytest.warns(EmptySlotsWarning, match=r"^2 of 3 instances have fewer than k candidates; their remaining"):
         labels = tw.select(forms_of_what_was_bought()[form], utility, 5).labels
     assert sorted(labels[0, :3]) == [47, 48, 49]
     assert labels[0, 3:].tolist() == [-1, -1]

@@ -21,13 +21,8 @@ FILES = (
 
 def check_not_input(output: str, *inputs: str | None) -> None:
     """Refuse to replace what a command reads."""
-    for source in inputs:
-        if (
-            source is not None
-            and os.path.exists(output)
-            and os.path.exists(source)
-            and os.path.samefile(output, source)
-        ):
+    for source in filter(None, inputs):
+        if os.path.exists(output) and os.path.exists(source) and os.path.samefile(output, source):
             msg = f"The output must be another file than the input. Got {output} for both. Choose another name."
             raise FileError(msg)
 

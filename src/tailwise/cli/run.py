@@ -63,6 +63,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from tailwise.cli.outputs import RUN, claimed_folder
     from tailwise.cli.pipeline import Pipeline
+    from tailwise.datasets.writing import file_errors_of
 
     settle_calibration(options, "calibration")
     with claimed_folder(options.output, RUN, overwrite=options.overwrite) as draft:
@@ -70,7 +71,8 @@ def run(options: argparse.Namespace) -> int:
         pipeline.train()
         pipeline.select()
         pipeline.evaluate()
-        pipeline.save(draft)
+        with file_errors_of(options.output):
+            pipeline.save(draft)
     if not options.quiet:
         print(pipeline.summary())
     return 0
