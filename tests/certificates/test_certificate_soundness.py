@@ -403,3 +403,13 @@ def test_a_certain_label_is_worth_one_by_exact_jaccard():
     certificate = tw.certify(np.array([[1.0]]), "macro-jaccard", 1, expectation="exact")
     assert certificate.value == pytest.approx(1.0, abs=1e-6)
     assert certificate.upper >= 1.0 - 1e-12
+
+
+@pytest.mark.parametrize("fill", ["auto", "least-loss", "none"])
+def test_candidates_that_lose_more_than_given_labels(fill):
+    """The only candidate loses more than one of the labels that are given, and less than the other."""
+    weights = [(0.71, 0.36, 1.74), (0.02, 0.15, 0.11), (-0.02, 0.17, -0.08), (1.66, 1.56, 0.44)]
+    utility, matrix, given = tw.utilities.WeightedInstance(*weights), np.array([[0.0, 0.0, 0.5]]), [[1, 0, -1]]
+    certificate = tw.certify(matrix, utility, 2, given, fill=fill, expectation="semi")
+    for chosen in ([[1, 2, -1]], [[0, 2, -1]], given):
+        assert certificate.upper >= tw.expected_utility(matrix, chosen, utility, 2, expectation="semi")

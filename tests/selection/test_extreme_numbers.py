@@ -92,3 +92,15 @@ def test_weights_that_are_no_numbers():
 def test_a_batch_that_is_an_array():
     with pytest.raises(InputError, match="batch must be an integer of at least 1, or 'auto'"):
         tw.select([[0.5]], "macro-f1", 1, batch=np.array([1, 2]))
+
+
+def test_tiny_sums_do_not_hide_what_gains():
+    """At t = 1e-42 a slope is nothing but rounding: no candidate may be passed over for it."""
+    matrix = np.array([[0.4, 1e-20], [1e-42, 1e-42], [0.4, 1e-42], [1e-300, 1e-9]])
+    budgets = np.array([0, 2, 2, 1])
+    found = tw.select(matrix, "macro-auc", budgets, method="ascent", expectation="semi", init="random", seed=986)
+    best = max(
+        tw.expected_utility(matrix, [[-1, -1], [0, 1], [0, 1], [j, -1]], "macro-auc", budgets, expectation="semi")
+        for j in (0, 1)
+    )
+    assert found.expected == pytest.approx(best, rel=1e-9)

@@ -193,7 +193,8 @@ def bound_formula(objective, f, t, q, p):
     if curvature == UNKNOWN or q + p > objective.n_instances:
         return 0.0, np.inf
     if t > 0.0:
-        return (at_t - formula_at(objective, f, 0.5 * t, q, p)) / (0.5 * t), at_t
+        # Where t is tiny, the difference is what rounding left of it: its error counts, too.
+        return (at_t - formula_at(objective, f, 0.5 * t, q, p) + ROUNDING * abs(at_t)) / (0.5 * t), at_t
     return 0.0, formula_at(objective, f, 1.0, q, p)
 
 

@@ -38,11 +38,6 @@ class Proof:
     seconds: float
     interrupted: bool
 
-    @property
-    def upper(self) -> float:
-        """The bound, before empty slots are filled."""
-        return self.prices.history[-1] + self.offset
-
     def certificate(self, problem: Problem, value: float, filled: float) -> Certificate:
         """The certificate for a selection of this value, when filling adds at most `filled`."""
         upper = np.array(self.prices.history) + self.offset + filled

@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tailwise.certificates.prices import NODES
 from tailwise.certificates.supported import is_supported
 from tailwise.chosen import Chosen
 from tailwise.engines import Threads
@@ -143,11 +142,8 @@ def _certificate(
     n_filled = int((feasible.budgets - feasible.least).sum()) if feasible.fills else 0
     # What is linear is filled in the best way there is; of the rest a slot gains at most so much.
     is_full = given is None or bool(((given.labels >= 0).sum(axis=1) == feasible.budgets).all())
-    filled = n_filled * proof.largest_fill
-    if expectation.is_linear and is_full:
-        # Prices do not tell slots that must be taken from those that may be; the closed form does, and is the optimum.
-        is_loose = feasible.has_optional_labels
-        filled = value + NODES * abs(value) - proof.upper if is_loose else value - unfilled
+    is_best = expectation.is_linear and is_full and not feasible.has_optional_labels
+    filled = value - unfilled if is_best else n_filled * proof.largest_fill
     judged = value if given is None else expect(task.utility, task.candidates, given, batch, expectation.name)
     return proof.certificate(problem, judged, filled)
 
