@@ -59,16 +59,16 @@ SLOW = (
 
 # Of the many parameters of each of their tests, one in so many is quick: the first, and every n-th after it.
 ONE_IN = {
-    "certificates/test_certificate_soundness.py": 25,
+    "certificates/test_certificate_soundness.py": 50,
     "estimators/test_tree_search.py": 6,
-    "expectations/test_exact_selection.py": 7,
+    "expectations/test_exact_selection.py": 12,
     "expectations/test_exact_value.py": 6,
     "expectations/test_poisson_binomial.py": 2,
     "expectations/test_theory.py": 3,
     "fuzz/test_fuzz_selection.py": 5,
-    "golden/test_golden_selections.py": 4,
+    "golden/test_golden_selections.py": 8,
     "selection/test_ascent.py": 2,
-    "selection/test_global.py": 6,
+    "selection/test_global.py": 10,
 }
 
 
