@@ -77,7 +77,7 @@ def certify(
     There is a bound for what is linear in the selection at fixed q (precision, recall, F-beta, balanced accuracy,
     accuracy, all instance-wise utilities), for Jaccard, for coverage, and for mixtures, by both expectations; and for a
     formula of your own by the semi-empirical one, if it is linear in t at fixed q and p. What is linear in the
-    predictions has no gap.
+    predictions has no gap, unless the given selection holds labels that are no candidates.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Instance-wise utilities: precision and its weighted kin, Hamming, any weights (paper, section 3.1)."""
+"""Instance-wise utilities: precision and its weighted variants, Hamming, any weights (paper, section 3.1)."""
 
 from __future__ import annotations
 
