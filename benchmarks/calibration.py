@@ -12,10 +12,10 @@ from harness import Result, find_data
 
 import tailwise as tw
 from tailwise.datasets import load, load_labels
-from tailwise.estimators.calibrator import Calibrator
-from tailwise.estimators.label_tree import LabelTree
-from tailwise.estimators.out_of_fold import predict_out_of_fold
-from tailwise.estimators.reliability import reliability
+from tailwise.models.calibrator import Calibrator
+from tailwise.models.label_tree import LabelTree
+from tailwise.models.out_of_fold import predict_out_of_fold
+from tailwise.models.reliability import reliability
 
 DATA = find_data()
 PROBABILITIES = {

@@ -13,8 +13,8 @@ from matrices import zipf_matrix
 import tailwise as tw
 from tailwise.engines import Threads
 from tailwise.expectations import Exact, SemiEmpirical
-from tailwise.selection.ascent import AUTO_BATCHES, BLOCK, select_by_ascent
 from tailwise.selection.batch import describe_batch
+from tailwise.selection.bca import AUTO_BATCHES, BLOCK, select_by_ascent
 from tailwise.selection.budget import check_budgets
 from tailwise.selection.passes import run_pass
 from tailwise.selection.problem import Problem, Settings

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import tailwise as tw
 from tailwise.errors import TailwiseError
-from tailwise.estimators import adapters
+from tailwise.models import adapters
 
 RNG = np.random.default_rng(0)
 P, X = RNG.random((12, 6)), RNG.random((12, 5))

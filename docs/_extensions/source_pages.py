@@ -1,7 +1,7 @@
 """A page for every source file that a page links to.
 
-Pages link to code by the path in the repository, ``[ascent](../../src/tailwise/kernels/ascent.py)``, which works in an
-editor and on any code host. On the site, the link leads to a page with the file in colours.
+Pages link to code by its path in the repository, ``[ascent](../../src/tailwise/kernels/row_ascent.py)``, which works in
+an editor and on any code host. On the site, the link leads to a page with the file in colours.
 """
 
 from __future__ import annotations

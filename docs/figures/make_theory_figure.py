@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 import tailwise as tw
 from tailwise.datasets import make_long_tail
-from tailwise.expectations.theory import approximation_bound
+from tailwise.expectations.regret_bounds import approximation_bound
 
 SIZES = (10, 30, 100, 300, 1000, 3000)
 K = 3

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tailwise import datasets, utilities
-    from tailwise.candidates import Candidates
     from tailwise.certificates import Certificate
     from tailwise.datasets import load, save
-    from tailwise.estimators import Calibrator, LabelTree, reliability, shift_to_priors
-    from tailwise.expectations.monte_carlo import monte_carlo
+    from tailwise.expectations.drawn import monte_carlo
     from tailwise.experiments import Curve, trade_off
+    from tailwise.inputs.candidates import Candidates
     from tailwise.metrics import Evaluation, evaluate
+    from tailwise.models import Calibrator, LabelTree, reliability, shift_to_priors
     from tailwise.selection import Selection, certify, expected_utility, select
     from tailwise.utilities import LabelPriors
 
@@ -27,24 +27,24 @@ __version__ = "0.1.0"
 
 # Names are imported when first used, so that `import tailwise` does not wait for the compiler.
 _HOMES = {
-    "Calibrator": "tailwise.estimators",
-    "Candidates": "tailwise.candidates",
+    "Calibrator": "tailwise.models",
+    "Candidates": "tailwise.inputs.candidates",
     "Certificate": "tailwise.certificates",
     "Curve": "tailwise.experiments",
     "Evaluation": "tailwise.metrics",
     "LabelPriors": "tailwise.utilities",
-    "LabelTree": "tailwise.estimators",
+    "LabelTree": "tailwise.models",
     "Selection": "tailwise.selection",
     "certify": "tailwise.selection",
     "datasets": "tailwise",
     "evaluate": "tailwise.metrics",
     "expected_utility": "tailwise.selection",
     "load": "tailwise.datasets",
-    "monte_carlo": "tailwise.expectations.monte_carlo",
-    "reliability": "tailwise.estimators",
+    "monte_carlo": "tailwise.expectations.drawn",
+    "reliability": "tailwise.models",
     "save": "tailwise.datasets",
     "select": "tailwise.selection",
-    "shift_to_priors": "tailwise.estimators",
+    "shift_to_priors": "tailwise.models",
     "trade_off": "tailwise.experiments",
     "utilities": "tailwise",
 }

@@ -12,7 +12,8 @@ from reference import selection as reference
 import tailwise as tw
 from tailwise.certificates import prices
 from tailwise.datasets import zipf_candidates
-from tailwise.selection import ascent, proving, repairing
+from tailwise.selection import bca as ascent
+from tailwise.selection import proving, repairing
 
 MATRIX = reference.random_matrix(7, 30, 12, density=0.6)
 LOOSE = zipf_candidates(300, 200, 15)  # has a gap in the first rounds

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import tailwise as tw
-from tailwise.chosen import Chosen
 from tailwise.datasets import load_selection, save, save_selection
+from tailwise.inputs.chosen import Chosen
 
 
 @pytest.fixture

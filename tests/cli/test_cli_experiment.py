@@ -159,7 +159,7 @@ def test_a_folder_begun_with_something_else_is_refused(place, monkeypatch, capsy
     assert "begun with other values of: budgets." in refused((*MAIN[:-1], "3"), capsys)
     save("probabilities.npz", tw.load("probabilities.npz") * 0.5)
     assert "begun with other values of: probabilities." in refused(MAIN, capsys)
-    monkeypatch.setattr("tailwise.experiments.running.__version__", "0.0.9")
+    monkeypatch.setattr("tailwise.experiments.run_experiment.__version__", "0.0.9")
     assert "begun with other values of: probabilities, tailwise." in refused(MAIN, capsys)
 
 

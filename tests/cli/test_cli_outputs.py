@@ -89,7 +89,7 @@ def test_a_folder_in_place_of_that_of_a_run(data_folder, monkeypatch, capsys):
 def test_other_commands_leave_such_files_alone(data_folder, monkeypatch, capsys, command):
     monkeypatch.chdir(data_folder.parent)
     words, place = {
-        "train": ("train data", "tailwise.cli.train.build_tree"),
+        "train": ("train data", "tailwise.cli.train_command.build_tree"),
         "predict": ("predict model.tree data/X.tst.npz", "tailwise.datasets.load_features"),
         "report": ("report run --alphas 0,1", "tailwise.report.page.build_page"),
     }[command]

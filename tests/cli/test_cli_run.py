@@ -14,11 +14,11 @@ import scipy.sparse as sp
 import tailwise as tw
 from tailwise.cli.main import main
 from tailwise.datasets import find_data_set, load, load_labels, load_priors, load_selection, save
-from tailwise.datasets.locks import write_lock
-from tailwise.estimators.calibrator import Calibrator
-from tailwise.estimators.label_tree import LabelTree
+from tailwise.datasets.catalogue.source_lock import write_lock
+from tailwise.models.calibrator import Calibrator
+from tailwise.models.label_tree import LabelTree
 from tailwise.report.comparison import judge
-from tailwise.report.run_folder import read_run_folder
+from tailwise.runs.run_folder import read_run_folder
 
 QUICK = ("--max-epochs", "3", "--arity", "4", "--leaf-size", "8")
 RUN = ("run", "data", "-u", "macro-f1", "-k", "2", "-o", "out", *QUICK)
@@ -97,7 +97,7 @@ def test_the_record_says_how_it_was_done(place):
 def as_benchmark(monkeypatch):
     """Let the small data set pass for Amazon-670K, whose propensity model is (0.6, 2.6)."""
     small = dataclasses.replace(find_data_set("Amazon-670K"), n_train=240, n_test=60, n_labels=30)
-    monkeypatch.setattr("tailwise.datasets.catalogue.CATALOGUE", (small,))
+    monkeypatch.setattr("tailwise.datasets.catalogue.benchmarks.CATALOGUE", (small,))
 
 
 @pytest.mark.parametrize("source", ["benchmark", "option"])

@@ -11,9 +11,9 @@ import pytest
 import scipy.sparse as sp
 
 import tailwise as tw
-from tailwise.candidates import Candidates
 from tailwise.cli.main import main
 from tailwise.datasets import load_selection, save_priors
+from tailwise.inputs.candidates import Candidates
 
 SUMMARY = (
     r"expected macro-f1 {budget}: {expected:.6f} \({method}, \d+ pass(es)?, \d+\.\d\d s\)\n"

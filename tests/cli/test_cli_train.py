@@ -9,8 +9,8 @@ import scipy.sparse as sp
 import tailwise as tw
 from tailwise.cli.main import main
 from tailwise.datasets import load, load_labels, save
-from tailwise.estimators.calibrator import Calibrator
-from tailwise.estimators.label_tree import LabelTree
+from tailwise.models.calibrator import Calibrator
+from tailwise.models.label_tree import LabelTree
 
 QUICK = ("--max-epochs", "3", "--arity", "4", "--leaf-size", "8")
 PARAMETERS = {"max_epochs": 3, "arity": 4, "leaf_size": 8}

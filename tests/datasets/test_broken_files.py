@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from tailwise.chosen import Chosen
 from tailwise.datasets import load, load_selection, save, save_selection
 from tailwise.errors import FileError, TailwiseError
+from tailwise.inputs.chosen import Chosen
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_no_permission(path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     # The superuser may read everything, so the refusal is played.
-    monkeypatch.setattr("tailwise.datasets.opening.open", refuse, raising=False)
+    monkeypatch.setattr("tailwise.datasets.formats.opening.open", refuse, raising=False)
     assert_refused(path, r"path must name a file that may be read\. Got .*: Permission denied\. Check its name")
 
 
@@ -127,7 +127,7 @@ def test_more_than_fits_in_memory(path, monkeypatch):
         raise MemoryError(msg)
 
     write_parts(path)
-    monkeypatch.setattr("tailwise.datasets.npz.sp.load_npz", refuse)
+    monkeypatch.setattr("tailwise.datasets.formats.npz.sp.load_npz", refuse)
     assert_refused(path, "must fit in memory. It asks for more than there is: Unable to allocate 9 PiB")
 
 

@@ -6,9 +6,9 @@ import os
 import numpy as np
 import pytest
 
-from tailwise.chosen import Chosen
 from tailwise.datasets import load, load_contents, load_filter, read_blocks, save, save_selection
 from tailwise.errors import FileError, MissingExtraError
+from tailwise.inputs.chosen import Chosen
 
 WRONG = {
     "label": ("a.txt", "2 3 4\n1,x 0:1\n2 1:1\n", r"line 2: expected a label number\. Got 'x 0:1'\. Mend the line"),
@@ -238,7 +238,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, name):
             return real_open("/dev/full", "wb")
         return real_open(path, *arguments, **options)
 
-    monkeypatch.setattr("tailwise.datasets.writing.open", open_full, raising=False)
+    monkeypatch.setattr("tailwise.datasets.formats.writing.open", open_full, raising=False)
     with pytest.raises(
         FileError, match=r"could not be written: .*[Nn]o space left on device.*Free the space or choose"
     ):

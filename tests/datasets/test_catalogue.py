@@ -22,9 +22,9 @@ from tailwise.datasets import (
     save,
     write_synthetic,
 )
-from tailwise.datasets.getting import DATA
-from tailwise.datasets.locks import LOCK, read_lock, verify_folder
-from tailwise.datasets.output_folders import check_folder
+from tailwise.datasets.catalogue.fetch import DATA
+from tailwise.datasets.catalogue.source_lock import LOCK, read_lock, verify_folder
+from tailwise.datasets.formats.output_folders import check_folder
 from tailwise.errors import FileError, InputError
 
 NAMES = ["Eurlex-4K", "Wiki10-31K", "AmazonCat-13K", "WikipediaLarge-500K", "Amazon-670K"]

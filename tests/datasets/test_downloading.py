@@ -9,8 +9,8 @@ import ssl
 import numpy as np
 import pytest
 
-from tailwise.datasets import downloading
-from tailwise.datasets.downloading import download
+from tailwise.datasets.catalogue.benchmarks import downloading
+from tailwise.datasets.catalogue.downloading import download
 from tailwise.errors import FileError, InputError
 
 CONTENT = np.random.default_rng(0).bytes(300_000)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from tailwise.chosen import Chosen
 from tailwise.datasets import Contents, load, load_labels, load_selection, save, save_selection
-from tailwise.datasets.formats import FORMATS, Format
+from tailwise.datasets.formats.registry import FORMATS, Format
 from tailwise.errors import FileError, InputError
+from tailwise.inputs.chosen import Chosen
 
 LAYOUTS = ["csr", "csc", "coo", "bsr", "dia"]
 
@@ -114,7 +114,7 @@ def test_a_new_format_needs_only_its_entry(tmp_path, dense, monkeypatch):
         np.savetxt(path, contents.matrix.toarray())
 
     table = Format("table", "table of numbers", (".tab",), read, write)
-    monkeypatch.setattr("tailwise.datasets.formats.FORMATS", [*FORMATS, table])
+    monkeypatch.setattr("tailwise.datasets.formats.registry.FORMATS", [*FORMATS, table])
     save(tmp_path / "a.tab", dense)
     np.testing.assert_array_equal(load(tmp_path / "a.tab").toarray(), dense)
     with pytest.raises(FileError, match=r"\.npz \(scipy sparse matrix\), .*\.tab \(table of numbers\)"):

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tailwise as tw
-from tailwise.chosen import Chosen
 from tailwise.datasets import (
     LabelNames,
     load,
@@ -22,8 +21,9 @@ from tailwise.datasets import (
     save,
     save_selection,
 )
-from tailwise.datasets.formats import FORMATS, find_format
+from tailwise.datasets.formats.registry import FORMATS, find_format
 from tailwise.errors import FileError, InputError
+from tailwise.inputs.chosen import Chosen
 
 # The files that hold scores, and the format of each.
 SCORES = {
@@ -115,7 +115,7 @@ def test_blocks_are_the_whole_in_pieces(tmp_path, dense, name, rows):
 @pytest.mark.parametrize("text", ["1 2:1\n", "2:1\n", "a:1\n", '{"labels": [1]}\n'])
 def test_blocks_come_before_the_file_is_read(tmp_path, text, monkeypatch):
     for module in ("text_lines.BLOCK", "prediction_text.ROWS", "jsonl.ROWS"):
-        monkeypatch.setattr(f"tailwise.datasets.{module}", 20)
+        monkeypatch.setattr(f"tailwise.datasets.formats.{module}", 20)
     path = tmp_path / ("a.jsonl" if text.startswith("{") else "a.txt")
     path.write_text(text * 100 + "x:y\n")
     blocks = read_blocks(path, 10)
@@ -443,7 +443,7 @@ def test_parquet_without_probabilities_is_labels(tmp_path):
 
 
 def test_parquet_in_blocks_of_whole_instances(tmp_path, dense, monkeypatch):
-    monkeypatch.setattr("tailwise.datasets.parquet.BATCH", 3)
+    monkeypatch.setattr("tailwise.datasets.formats.parquet.BATCH", 3)
     for names in (None, tuple("gfedcba")):
         save(tmp_path / "a.parquet", dense, instance_names=names)
         blocks = list(read_blocks(tmp_path / "a.parquet", 2))

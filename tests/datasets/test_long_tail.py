@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tailwise.candidates import Candidates
 from tailwise.datasets import make_long_tail
-from tailwise.datasets.long_tail import _mean_sigmoid, _sigmoid
+from tailwise.datasets.synthetic.long_tail import _mean_sigmoid, _sigmoid
 from tailwise.errors import InputError
-from tailwise.utilities.priors import LabelPriors
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.priors import LabelPriors
 
 
 @pytest.fixture(scope="module")

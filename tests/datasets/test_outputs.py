@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tailwise.datasets import save
-from tailwise.datasets.holding import LOCK_FILE
-from tailwise.datasets.output_files import reserved_file, reserved_files
-from tailwise.datasets.output_folders import UNFINISHED, FolderKind, claimed_folder
-from tailwise.datasets.writing import keep_beside, place_new, written_beside
+from tailwise.datasets.formats.holding import LOCK_FILE
+from tailwise.datasets.formats.output_files import reserved_file, reserved_files
+from tailwise.datasets.formats.output_folders import UNFINISHED, FolderKind, claimed_folder
+from tailwise.datasets.formats.writing import keep_beside, place_new, written_beside
 from tailwise.errors import FileError, InputError
 
 KIND = FolderKind("record", "be of these tests", lambda folder: ["record", "old", "sub/old", "both"])

@@ -21,7 +21,7 @@ def write(path, notes=None, **columns):
 
 
 def blocks_as_one(path, monkeypatch, batch):
-    monkeypatch.setattr("tailwise.datasets.parquet.BATCH", batch)
+    monkeypatch.setattr("tailwise.datasets.formats.parquet.BATCH", batch)
     blocks = list(read_blocks(path))
     width = blocks[-1].matrix.shape[1]
     for block in blocks:
@@ -72,7 +72,7 @@ def test_a_file_without_lines(tmp_path):
 
 def test_instances_that_come_back_cannot_be_read_in_blocks(tmp_path, monkeypatch):
     write(tmp_path / "a.parquet", instance=["x", "y", "x"], label=[0, 1, 2])
-    monkeypatch.setattr("tailwise.datasets.parquet.BATCH", 2)
+    monkeypatch.setattr("tailwise.datasets.formats.parquet.BATCH", 2)
     with pytest.raises(FileError, match=r"their names one after another, to be read in blocks. Sort it"):
         list(read_blocks(tmp_path / "a.parquet"))
     assert tw.load(tmp_path / "a.parquet").toarray().tolist() == [[1, 0, 1], [0, 1, 0]]

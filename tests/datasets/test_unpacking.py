@@ -8,10 +8,10 @@ import zipfile
 
 import pytest
 
-from tailwise.datasets import unpacking
-from tailwise.datasets.output_folders import FolderKind, claimed_folder
-from tailwise.datasets.unpacking import unpack
-from tailwise.datasets.writing import file_errors_of
+from tailwise.datasets.catalogue.benchmarks import unpacking
+from tailwise.datasets.catalogue.unpacking import unpack
+from tailwise.datasets.formats.output_folders import FolderKind, claimed_folder
+from tailwise.datasets.formats.writing import file_errors_of
 from tailwise.errors import FileError
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from tailwise.candidates import Candidates
 from tailwise.datasets import zipf_candidates
-from tailwise.datasets.zipf import CHUNK, draw_candidates, zipf_popularities
+from tailwise.datasets.synthetic.zipf import CHUNK, draw_candidates, zipf_popularities
 from tailwise.errors import InputError
+from tailwise.inputs.candidates import Candidates
 
 
 def assert_canonical(matrix, top):

@@ -8,8 +8,8 @@ from reference import utilities
 
 import tailwise as tw
 from tailwise.errors import FormulaError, InputError, UtilityError
-from tailwise.expectations import monte_carlo as module
-from tailwise.expectations.monte_carlo import MonteCarlo, monte_carlo
+from tailwise.expectations import drawn as module
+from tailwise.expectations.drawn import MonteCarlo, monte_carlo
 from tailwise.utilities import LabelPriors, Utility
 
 N, M, K = 12, 7, 2

@@ -8,13 +8,13 @@ import scipy.sparse as sp
 from reference import expectations as reference
 from reference import utilities
 
-from tailwise.candidates import Candidates
-from tailwise.chosen import Chosen
 from tailwise.engines import Threads
 from tailwise.errors import InputError
-from tailwise.expectations.poisson_binomial import expect_by_probabilities
+from tailwise.expectations.distributions import expect_by_probabilities
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.chosen import Chosen
 from tailwise.utilities import Utility, as_utility
-from tailwise.utilities.base import Batch
+from tailwise.utilities.utility import Batch
 
 NAMES = (
     "macro-precision",

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from reference import utilities as reference
 
 from tailwise.errors import InputError, UtilityError
-from tailwise.expectations.theory import (
+from tailwise.expectations.regret_bounds import (
     approximation_bound,
     exact_regret_bound,
     lipschitz_constants,

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from tailwise.datasets import save
-from tailwise.experiments.data import open_data
+from tailwise.experiments.experiment_data import open_data
 
 N_TRAIN, N_TEST, N_LABELS = 400, 120, 40
 

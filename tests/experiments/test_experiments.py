@@ -8,20 +8,20 @@ import pytest
 import tailwise as tw
 from tailwise.datasets import CATALOGUE, write_synthetic
 from tailwise.errors import FileError, InputError
-from tailwise.estimators import shift_to_priors
-from tailwise.experiments import data as data_module
+from tailwise.experiments import experiment_data as data_module
 from tailwise.experiments.experiment import Measured, average, name_run
+from tailwise.experiments.experiment_names import EXPERIMENTS
 from tailwise.experiments.head_labels import HeadLabels
 from tailwise.experiments.label_tree_table import LabelTreeTable
 from tailwise.experiments.main_table import ExtendedTable, MainTable
 from tailwise.experiments.mixed import Mixed
-from tailwise.experiments.names import EXPERIMENTS
 from tailwise.experiments.paper_figures import paper_values
-from tailwise.experiments.parameters import Parameters
-from tailwise.experiments.running import identify, run_experiment
-from tailwise.experiments.store import Store
+from tailwise.experiments.parameter_study import Parameters
+from tailwise.experiments.results_folder import Store
+from tailwise.experiments.run_experiment import identify, run_experiment
 from tailwise.experiments.strategies import PAPER_STRATEGIES, STRATEGIES
 from tailwise.experiments.true_labels import TrueLabels
+from tailwise.models import shift_to_priors
 
 
 def make(experiment, data):
@@ -243,7 +243,7 @@ def as_benchmark(name, monkeypatch):
     """Let the small data set pass for a benchmark."""
     entry = next(each for each in CATALOGUE if each.name == name)
     small = dataclasses.replace(entry, n_train=400, n_test=120, n_labels=40)
-    monkeypatch.setattr("tailwise.datasets.catalogue.CATALOGUE", (small,))
+    monkeypatch.setattr("tailwise.datasets.catalogue.benchmarks.CATALOGUE", (small,))
 
 
 def test_paper_and_ours_stand_side_by_side_where_the_data_set_is_the_papers(untrained, monkeypatch):

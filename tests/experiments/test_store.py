@@ -8,7 +8,7 @@ import pytest
 
 from tailwise.errors import FileError
 from tailwise.experiments.experiment import Measured
-from tailwise.experiments.store import Store
+from tailwise.experiments.results_folder import Store
 
 IDENTITY = {"specification": {"experiment": "main"}, "inputs": {"labels": "abc"}, "tailwise": "1"}
 RUN = {"strategy": "Top-K", "k": 3}

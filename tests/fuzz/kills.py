@@ -19,8 +19,8 @@ import numpy as np
 
 import tailwise as tw
 from tailwise.datasets import load_priors, load_selection, save
-from tailwise.datasets.drafts import is_draft
-from tailwise.datasets.output_folders import UNFINISHED
+from tailwise.datasets.formats.drafts import is_draft
+from tailwise.datasets.formats.output_folders import UNFINISHED
 
 __all__ = ["SIGNALS", "kill_commands"]
 

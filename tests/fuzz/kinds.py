@@ -25,15 +25,15 @@ from tailwise.datasets import (
     save_priors,
     save_selection,
 )
-from tailwise.datasets.label_names import LabelNames
-from tailwise.datasets.locks import LOCK, read_lock, verify_folder, write_lock
-from tailwise.datasets.output_folders import UNFINISHED, FolderKind, claimed_folder
+from tailwise.datasets.catalogue.source_lock import LOCK, read_lock, verify_folder, write_lock
+from tailwise.datasets.formats.output_folders import UNFINISHED, FolderKind, claimed_folder
 from tailwise.errors import TailwiseError
 from tailwise.experiments.experiment import Measured
-from tailwise.experiments.recording import as_json
-from tailwise.experiments.store import SPECIFICATION, Store
-from tailwise.report.experiment_folder import read_experiment
-from tailwise.report.run_folder import read_run_folder
+from tailwise.experiments.results_folder import SPECIFICATION, Store
+from tailwise.inputs.label_names import LabelNames
+from tailwise.report.experiment_record import read_experiment
+from tailwise.runs.record import as_json
+from tailwise.runs.run_folder import read_run_folder
 
 __all__ = ["KINDS", "Kind"]
 

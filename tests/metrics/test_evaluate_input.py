@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from tailwise.chosen import Chosen
 from tailwise.datasets import save_selection
 from tailwise.errors import InputError
+from tailwise.inputs.chosen import Chosen
+from tailwise.inputs.priors import LabelPriors
 from tailwise.metrics import METRIC_NAMES, evaluate
-from tailwise.utilities.priors import LabelPriors
 
 TRUTH = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1]])
 CHOSEN = np.array([[0, 1], [0, 1], [0, 2]])

@@ -8,8 +8,8 @@ import pytest
 from reference import metrics as reference
 
 from tailwise.errors import InputError, MissingExtraError
+from tailwise.inputs.priors import LabelPriors
 from tailwise.metrics import METRIC_NAMES, Evaluation, evaluate
-from tailwise.utilities.priors import LabelPriors
 
 TRUTH = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1]])
 CHOSEN = np.array([[0, 1], [0, 1], [0, 2]])

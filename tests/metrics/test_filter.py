@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tailwise.chosen import Chosen
 from tailwise.datasets import save, save_selection
 from tailwise.errors import InputError
+from tailwise.inputs.chosen import Chosen
 from tailwise.metrics import evaluate
 
 TRUTH = np.array([[1, 1, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tailwise.errors import MissingExtraError
-from tailwise.estimators.reliability import reliability
+from tailwise.models.reliability import reliability
 from tailwise.report.figures import save_reliability
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -5,7 +5,7 @@ The exact expectation, the default where it is available, has tests of its own i
 
 import pytest
 
-from tailwise.selection import running
+from tailwise.selection import solve as running
 from tailwise.utilities import Coverage
 
 

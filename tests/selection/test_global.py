@@ -13,7 +13,8 @@ from reference import selection as reference
 
 import tailwise as tw
 from tailwise.datasets import zipf_candidates
-from tailwise.selection import ascent, label_moves
+from tailwise.selection import bca as ascent
+from tailwise.selection import label_moves
 
 MIXTURES = (
     *({name: 1.0} for name in ("macro-precision", "macro-f1", "macro-jaccard", "coverage", "macro-fbeta(2)")),

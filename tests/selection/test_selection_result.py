@@ -8,7 +8,7 @@ from reference import selection as reference
 from reference import utilities
 
 import tailwise as tw
-from tailwise.selection import ascent
+from tailwise.selection import bca as ascent
 from tailwise.utilities import MacroF1, Precision, as_utility
 
 MATRIX = reference.random_matrix(7, 10, 6, density=0.8)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailwise.kernels.pricing import bound_part
-from tailwise.kernels.sets import make_workbench
+from tailwise.kernels.slot_prices import bound_part
+from tailwise.kernels.workbench import make_workbench
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tailwise.engines import Threads
     from tailwise.kernels.columns import Columns
-    from tailwise.kernels.worth import Worth
+    from tailwise.kernels.set_worth import Worth
 
 __all__ = ["Bound", "Prices", "descend"]
 

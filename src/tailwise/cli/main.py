@@ -19,7 +19,16 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from tailwise import __version__
-from tailwise.cli import data, demo, evaluate, experiment, predict, report, run, select, train
+from tailwise.cli import data_command as data
+from tailwise.cli import demo_command as demo
+from tailwise.cli import evaluate_command as evaluate
+from tailwise.cli import experiment_command as experiment
+from tailwise.cli import predict_command as predict
+from tailwise.cli import report_command as report
+from tailwise.cli import run_command as run
+from tailwise.cli import select_command as select
+from tailwise.cli import train_command as train
+from tailwise.cli.exit_codes import BAD_INPUT, BROKEN_PIPE, INTERNAL, INTERRUPTED
 from tailwise.cli.streams import drop_output, usable_streams
 from tailwise.errors import EmptySlotsWarning, TailwiseError
 
@@ -49,7 +58,6 @@ exit codes:
   141  the output pipe was closed
 """
 
-BAD_INPUT, INTERNAL, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
 DEBUG = "TAILWISE_DEBUG"  # set to 1, every error shows where it happened
 
 
@@ -130,7 +138,7 @@ def _compilation_announced(options: argparse.Namespace) -> AbstractContextManage
     is_quiet = getattr(options, "quiet", False) or options.run.__module__ == data.__name__
     if is_quiet or not sys.stderr.isatty():
         return nullcontext()
-    from tailwise.cli.compiling import compilation_announced
+    from tailwise.cli.announce import compilation_announced
 
     return compilation_announced()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tailwise.datasets.json_text import parse_json
-from tailwise.datasets.output_files import reserved_file, reserved_files
-from tailwise.datasets.output_folders import FolderKind, claimed_folder
+from tailwise.datasets.formats.json_text import parse_json
+from tailwise.datasets.formats.output_files import reserved_file, reserved_files
+from tailwise.datasets.formats.output_folders import FolderKind, claimed_folder
 from tailwise.errors import FileError
 
 __all__ = ["RECORD", "RUN", "check_not_input", "claimed_folder", "reserved_file", "reserved_files"]

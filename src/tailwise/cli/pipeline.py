@@ -16,13 +16,13 @@ from tailwise.cli.run_data import load_run_data
 from tailwise.cli.search_options import read_search_options
 from tailwise.cli.tree_options import build_calibrator, build_tree, fit_calibrator
 from tailwise.datasets import LabelNames, save, save_label_names, save_priors, save_selection
-from tailwise.datasets.writing import written_beside
+from tailwise.datasets.formats.writing import written_beside
 from tailwise.errors import InputError
-from tailwise.experiments.recording import Stopwatch, as_json, describe_files, describe_selection, describe_versions
+from tailwise.inputs.checks import check_choice
 from tailwise.metrics import Evaluation, evaluate
-from tailwise.parameters import check_choice
+from tailwise.runs.record import Stopwatch, as_json, describe_files, describe_selection, describe_versions
 from tailwise.selection import Selection, select
-from tailwise.selection.selecting import METHODS
+from tailwise.selection.select import METHODS
 from tailwise.utilities import LabelPriors, as_utility
 
 __all__ = ["Pipeline"]

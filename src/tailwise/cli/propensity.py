@@ -27,7 +27,7 @@ def add_propensity_option(parser: argparse.ArgumentParser, default: str) -> None
 
 def choose_propensity(options: argparse.Namespace, benchmark: DataSet | None = None) -> tuple[float, float]:
     """The parameters that are given, else those of the benchmark, else the usual ones."""
-    from tailwise.utilities.priors import USUAL_PROPENSITY
+    from tailwise.inputs.priors import USUAL_PROPENSITY
 
     if options.propensity is not None:
         a, b = options.propensity

@@ -46,7 +46,7 @@ class RunData:
     @property
     def benchmark(self) -> DataSet | None:
         """The data set of the catalogue that has these sizes."""
-        from tailwise.datasets.catalogue import find_data_set_of_size
+        from tailwise.datasets.catalogue.benchmarks import find_data_set_of_size
 
         (n_train, m), n_test = self.Y.shape, self.X_test.shape[0]
         return None if self.is_drawn else find_data_set_of_size(n_train, n_test, m)
@@ -55,8 +55,8 @@ class RunData:
 def load_run_data(path: str | os.PathLike[str]) -> RunData:
     """Read a folder with training data and at least the features of test instances."""
     from tailwise.datasets import load_label_names, open_folder
-    from tailwise.datasets.folders import made_as_wide
-    from tailwise.datasets.locks import read_lock
+    from tailwise.datasets.catalogue.data_folder import made_as_wide
+    from tailwise.datasets.catalogue.source_lock import read_lock
 
     folder = open_folder(path)
     train = _load_part(folder, "train")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-    from tailwise.estimators.calibrator import Calibrator
-    from tailwise.estimators.label_tree import LabelTree
+    from tailwise.models.calibrator import Calibrator
+    from tailwise.models.label_tree import LabelTree
 
 __all__ = [
     "add_calibration_options",
@@ -70,9 +70,9 @@ def settle_calibration(options: argparse.Namespace, asked_by: str, **defaults: A
 def build_tree(options: argparse.Namespace, *, progress: bool) -> LabelTree:
     """The estimator that the options describe, its parameters checked, not yet fitted."""
     from tailwise.engines.threads import check_workers
-    from tailwise.estimators.label_tree import LabelTree
-    from tailwise.estimators.validating import LARGEST_SEED, check_parameters
-    from tailwise.parameters import check_seed
+    from tailwise.inputs.checks import check_seed
+    from tailwise.models.features import LARGEST_SEED, check_parameters
+    from tailwise.models.label_tree import LabelTree
 
     check_seed(options.seed, LARGEST_SEED)
     check_workers(options.workers, "--workers")
@@ -85,7 +85,7 @@ def build_tree(options: argparse.Namespace, *, progress: bool) -> LabelTree:
 
 def build_calibrator(method: str, options: argparse.Namespace) -> Calibrator:
     """The calibrator that the options describe, its parameters checked, not yet fitted."""
-    from tailwise.estimators.calibrator import Calibrator, check_parameters
+    from tailwise.models.calibrator import Calibrator, check_parameters
 
     calibrator = Calibrator(method, by=options.by, random_state=options.seed)
     check_parameters(calibrator)

@@ -1,18 +1,25 @@
 """Files of matrices, labels and selections; the catalogue of benchmarks; synthetic data with a long tail."""
 
-from tailwise.datasets.catalogue import CATALOGUE, DataSet, find_data_set
-from tailwise.datasets.contents import Contents
-from tailwise.datasets.files import load, load_contents, load_features, load_labels, read_blocks, save
-from tailwise.datasets.filters import load_filter
-from tailwise.datasets.folders import DataFolder, open_folder
-from tailwise.datasets.getting import get_data, write_synthetic
-from tailwise.datasets.label_names import LabelNames, find_label_names, load_label_names, save_label_names
-from tailwise.datasets.long_tail import LongTail, make_long_tail
-from tailwise.datasets.matching import load_all_labels, load_like, names_for
-from tailwise.datasets.prior_files import load_priors, save_priors
-from tailwise.datasets.selections import check_writable_target, load_selection, save_selection
-from tailwise.datasets.shapes import SyntheticData, make_like
-from tailwise.datasets.zipf import zipf_candidates
+from tailwise.datasets.catalogue.benchmarks import CATALOGUE, DataSet, find_data_set
+from tailwise.datasets.catalogue.data_folder import DataFolder, open_folder
+from tailwise.datasets.catalogue.fetch import get_data, write_synthetic
+from tailwise.datasets.catalogue.filters import load_filter
+from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.prior_files import load_priors, save_priors
+from tailwise.datasets.formats.read_write import (
+    load,
+    load_contents,
+    load_features,
+    load_labels,
+    read_blocks,
+    save,
+)
+from tailwise.datasets.formats.selection_files import check_writable_target, load_selection, save_selection
+from tailwise.datasets.synthetic.long_tail import LongTail, make_long_tail
+from tailwise.datasets.synthetic.shapes import SyntheticData, make_like
+from tailwise.datasets.synthetic.zipf import zipf_candidates
+from tailwise.inputs.label_names import LabelNames, find_label_names, load_label_names, save_label_names
+from tailwise.inputs.matching import load_all_labels, load_like, names_for
 
 __all__ = [
     "CATALOGUE",

@@ -15,7 +15,7 @@ from typing import Any
 
 from tailwise.engines.jobs import Job
 from tailwise.errors import InputError, TailwiseError
-from tailwise.parameters import is_integer
+from tailwise.inputs.checks import is_integer
 
 __all__ = ["Threads", "check_workers", "count_cores"]
 

@@ -10,11 +10,10 @@ from scipy.special import gammaln, xlogy
 
 from tailwise.expectations.semi_empirical import NO_LABELS, NO_QUADRATURE, SemiEmpirical
 from tailwise.expectations.worth import list_blocks
-from tailwise.kernels import objective as kernels
-from tailwise.kernels import quadrature as nodes
+from tailwise.kernels import label_state as kernels
+from tailwise.kernels import nodes as nodes
 from tailwise.kernels.laws import Laws, count_laws
 from tailwise.kernels.rows import sum_by_label
-from tailwise.utilities.base import Mixture
 from tailwise.utilities.macro import (
     Coverage,
     MacroBalancedAccuracy,
@@ -22,12 +21,13 @@ from tailwise.utilities.macro import (
     MacroJaccard,
     MacroRecall,
 )
+from tailwise.utilities.utility import Mixture
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tailwise.candidates import Candidates
-    from tailwise.utilities.base import Batch, SingleUtility, Utility
+    from tailwise.inputs.candidates import Candidates
+    from tailwise.utilities.utility import Batch, SingleUtility, Utility
 
 __all__ = ["Exact", "supports_exact"]
 

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tailwise.expectations.worth import make_worth
-from tailwise.kernels import objective as kernels
+from tailwise.kernels import label_state as kernels
 from tailwise.kernels.columns import Columns, transpose
 from tailwise.kernels.laws import Laws
-from tailwise.kernels.quadrature import Quadrature
+from tailwise.kernels.nodes import Quadrature
 from tailwise.kernels.rows import find_positions
-from tailwise.kernels.worth import Worth
-from tailwise.utilities.custom import Custom
+from tailwise.kernels.set_worth import Worth
+from tailwise.utilities.formula import Custom
 from tailwise.utilities.linear import LinearUtility
 from tailwise.utilities.macro import CONCAVE, CONVEX, PROPORTIONAL, UNKNOWN, Coverage, FormulaUtility
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tailwise.candidates import Candidates
-    from tailwise.chosen import Chosen
-    from tailwise.utilities.base import Batch, Utility
+    from tailwise.inputs.candidates import Candidates
+    from tailwise.inputs.chosen import Chosen
+    from tailwise.utilities.utility import Batch, Utility
 
 __all__ = ["NO_LABELS", "NO_QUADRATURE", "SemiEmpirical"]
 
@@ -49,7 +49,7 @@ class SemiEmpirical:
 
     Attributes
     ----------
-    objective : tailwise.kernels.objective.Objective
+    objective : tailwise.kernels.label_state.Objective
         The running totals that selection kernels read and write.
     """
 

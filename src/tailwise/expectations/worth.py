@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailwise.kernels import objective as kernels
-from tailwise.kernels import quadrature as nodes
-from tailwise.kernels.worth import BLOCK_RATIO, CURVED, FALLING, SHAPE, Worth
+from tailwise.kernels import label_state as kernels
+from tailwise.kernels import nodes as nodes
+from tailwise.kernels.set_worth import BLOCK_RATIO, CURVED, FALLING, SHAPE, Worth
 from tailwise.utilities.macro import PROPORTIONAL
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tailwise.kernels.objective import Objective
-    from tailwise.kernels.quadrature import Quadrature
+    from tailwise.kernels.label_state import Objective
+    from tailwise.kernels.nodes import Quadrature
     from tailwise.utilities.macro import Formula
 
 __all__ = ["list_blocks", "make_worth"]

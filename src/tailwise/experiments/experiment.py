@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from tailwise.errors import InputError
-from tailwise.experiments.data import ExperimentData
+from tailwise.experiments.experiment_data import ExperimentData
 from tailwise.experiments.results import Results
 from tailwise.selection.budget import check_budgets
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.candidates import Candidates
 from tailwise.errors import InputError
-from tailwise.experiments.data import TOP, ExperimentData
 from tailwise.experiments.experiment import Experiment, Measured, Run
+from tailwise.experiments.experiment_data import TOP, ExperimentData
 from tailwise.experiments.paper_figures import paper_values, side_by_side
 from tailwise.experiments.results import Column, Results, Row, Table
+from tailwise.inputs.candidates import Candidates
 from tailwise.selection import select
 
 __all__ = ["HeadLabels"]

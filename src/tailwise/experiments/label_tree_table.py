@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailwise.candidates import Candidates
-from tailwise.estimators.prior_shift import shift_if_possible
-from tailwise.experiments.data import TOP, ExperimentData
 from tailwise.experiments.experiment import Experiment, Measured, Run
+from tailwise.experiments.experiment_data import TOP, ExperimentData
 from tailwise.experiments.measuring import metric_columns, with_propensity
 from tailwise.experiments.paper_figures import paper_values, side_by_side
-from tailwise.experiments.recording import Stopwatch
 from tailwise.experiments.results import Column, Results, Row, Table
 from tailwise.experiments.strategies import (
     EXACT_STRATEGIES,
@@ -20,6 +17,9 @@ from tailwise.experiments.strategies import (
     Strategy,
     find_strategy,
 )
+from tailwise.inputs.candidates import Candidates
+from tailwise.models.prior_shift import shift_if_possible
+from tailwise.runs.record import Stopwatch
 
 __all__ = ["LabelTreeTable"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailwise.experiments.data import ExperimentData
 from tailwise.experiments.experiment import SEEDS, Experiment, Measured, Run
+from tailwise.experiments.experiment_data import ExperimentData
 from tailwise.experiments.measuring import (
     EXPECTED_COLUMNS,
     GAP_COLUMN,

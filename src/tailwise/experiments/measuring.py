@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tailwise.experiments.data import ExperimentData
 from tailwise.experiments.experiment import Measured, Run, average
+from tailwise.experiments.experiment_data import ExperimentData
 from tailwise.experiments.results import Column, Row
 from tailwise.experiments.strategies import EXACT_STRATEGIES, Strategy
 from tailwise.selection import expected_utility

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailwise.errors import InputError
-from tailwise.experiments.data import ExperimentData
 from tailwise.experiments.experiment import SEEDS, Experiment, Measured, Run, average
+from tailwise.experiments.experiment_data import ExperimentData
 from tailwise.experiments.measuring import list_strategy_runs, measure_strategy
 from tailwise.experiments.results import Column, MeanCurve, MeanPoint, Results, Row, Table
 from tailwise.experiments.strategies import ASCENT_STRATEGIES, INSTANCE_STRATEGIES, Strategy, find_strategy
 from tailwise.experiments.trade_off import PAPER_ALPHAS
 from tailwise.metrics import METRIC_NAMES
-from tailwise.utilities.names import UTILITY_NAMES
+from tailwise.utilities.parse import UTILITY_NAMES
 
 __all__ = ["Mixed"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tailwise.candidates import Candidates
+from tailwise.inputs.candidates import Candidates
 from tailwise.metrics import Evaluation, evaluate
 from tailwise.selection import Selection, select
 
@@ -139,7 +139,7 @@ def compare_strategies(
     dict
         Evaluation by the strategy's name.
     """
-    from tailwise.estimators.prior_shift import shift_if_possible  # brings scikit-learn, which trade-offs do not need
+    from tailwise.models.prior_shift import shift_if_possible  # brings scikit-learn, which trade-offs do not need
 
     given = Candidates.of(probabilities)
     shifted = shift_if_possible(given, priors) or given

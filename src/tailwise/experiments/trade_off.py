@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailwise.candidates import Candidates
 from tailwise.errors import InputError, MissingExtraError
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.paths import load_if_path, load_priors_if_path
 from tailwise.metrics import evaluate
 from tailwise.selection import Selection, select
 from tailwise.selection.batch import describe_batch
 from tailwise.selection.budget import check_budgets
-from tailwise.selection.expected import expect
-from tailwise.selection.loading import load_if_path, load_priors_if_path
+from tailwise.selection.expected_utility import expect
 from tailwise.utilities import Utility, as_utility
-from tailwise.utilities.base import Batch
+from tailwise.utilities.utility import Batch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

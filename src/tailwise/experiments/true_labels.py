@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailwise.experiments.data import ExperimentData
 from tailwise.experiments.experiment import SEEDS, Experiment, Measured, Run
+from tailwise.experiments.experiment_data import ExperimentData
 from tailwise.experiments.measuring import list_strategy_runs, metric_columns, strategy_rows
 from tailwise.experiments.results import Results, Table
 from tailwise.experiments.strategies import (

@@ -15,7 +15,8 @@ middle; a label with thousands of candidates is looked at some ten times.
 import numpy as np
 
 from tailwise.kernels.compiling import part, step
-from tailwise.kernels.sets import (
+from tailwise.kernels.set_worth import BLOCK_RATIO, add_nodes, block_of, curve_at, line_of, node_line
+from tailwise.kernels.workbench import (
     BOUND,
     FIRST,
     HIGH,
@@ -35,7 +36,6 @@ from tailwise.kernels.sets import (
     sum_line_above,
     sum_members,
 )
-from tailwise.kernels.worth import BLOCK_RATIO, add_nodes, block_of, curve_at, line_of, node_line
 
 # A range is done when its bound is within this share of the best value; more where curves make it costly.
 ENOUGH, ENOUGH_CURVED = 2e-4, 5e-4

@@ -6,7 +6,7 @@ import numpy as np
 
 from tailwise.kernels.compiling import kernel, step
 from tailwise.kernels.node_training import Matrix
-from tailwise.kernels.ranking import kth_largest
+from tailwise.kernels.top_k import kth_largest
 
 NEITHER, LEFT, RIGHT = -1, 0, 1
 # The split is good enough when a round raises the mean similarity to the own centre by less.

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compiling import kernel, part, step
-from tailwise.kernels.formulas import call_formula
-from tailwise.kernels.objective import COEFFICIENT, PARAMETER
+from tailwise.kernels.label_state import COEFFICIENT, PARAMETER
+from tailwise.kernels.psi import call_formula
 
 # A Poisson variable is cut where less than exp(-DEPTH) is left on each side, below what a double can tell from 0.
 DEPTH = 40.0

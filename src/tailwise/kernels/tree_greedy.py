@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailwise.kernels.best_first import NO_LABEL, search_row
 from tailwise.kernels.compiling import kernel, step
-from tailwise.kernels.objective import call_add_instance, call_refresh_line
-from tailwise.kernels.tree_search import NO_LABEL, search_row
+from tailwise.kernels.label_state import call_add_instance, call_refresh_line
 
 
 class Places(NamedTuple):

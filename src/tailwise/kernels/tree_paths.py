@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailwise.kernels.best_first import NO_LABEL, ROOT, probability_of, score_row
 from tailwise.kernels.compiling import kernel, step
-from tailwise.kernels.tree_search import NO_LABEL, ROOT, probability_of, score_row
 
 
 class Known(NamedTuple):

@@ -1,7 +1,7 @@
 """A selection against true labels."""
 
+from tailwise.metrics.evaluate import evaluate
 from tailwise.metrics.evaluation import Evaluation
-from tailwise.metrics.names import METRIC_NAMES
-from tailwise.metrics.scoring import evaluate
+from tailwise.metrics.metric_names import METRIC_NAMES
 
 __all__ = ["METRIC_NAMES", "Evaluation", "evaluate"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.kernels.confusion import InstanceTotals, LabelTotals, count_confusion
-from tailwise.metrics.formulas import average, ratio_for
+from tailwise.metrics.metric_formulas import average, ratio_for
 
 if TYPE_CHECKING:
     import scipy.sparse as sp

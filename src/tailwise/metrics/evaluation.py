@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tailwise.errors import InputError, MissingExtraError
-from tailwise.metrics.formulas import LABEL_METRICS
 from tailwise.metrics.frequency import FrequencyBin, average_by_frequency
+from tailwise.metrics.metric_formulas import LABEL_METRICS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

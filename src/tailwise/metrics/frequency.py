@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tailwise.errors import InputError
-from tailwise.metrics.formulas import LABEL_METRICS
+from tailwise.metrics.metric_formulas import LABEL_METRICS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

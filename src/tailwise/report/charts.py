@@ -10,7 +10,7 @@ from tailwise.report.framing import frame
 from tailwise.report.words import is_share, metric_title
 
 if TYPE_CHECKING:
-    from tailwise.estimators.reliability import Reliability
+    from tailwise.models.reliability import Reliability
     from tailwise.report.comparison import BinGain
     from tailwise.report.curve import ReportCurve
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailwise.chosen import EMPTY, Chosen
+from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.metrics import METRIC_NAMES, Evaluation, evaluate
-from tailwise.metrics.expected import expect_metrics
+from tailwise.metrics.expected_metrics import expect_metrics
 from tailwise.metrics.frequency import DEFAULT_EDGES, FrequencyBin
 from tailwise.selection import expected_utility, select
 from tailwise.utilities import as_utility
@@ -17,7 +17,7 @@ from tailwise.utilities import as_utility
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tailwise.report.run_folder import RunFolder
+    from tailwise.runs.run_folder import RunFolder
     from tailwise.utilities import Utility
 
 __all__ = [

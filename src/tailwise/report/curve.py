@@ -14,11 +14,11 @@ from tailwise.experiments.results import MeanPoint
 from tailwise.report.comparison import measure
 from tailwise.report.words import is_share, metric_title
 from tailwise.utilities import Precision, as_utility
-from tailwise.utilities.base import Mixture, number_text
+from tailwise.utilities.utility import Mixture, number_text
 
 if TYPE_CHECKING:
     from tailwise.report.comparison import Judgement
-    from tailwise.report.run_folder import RunFolder
+    from tailwise.runs.run_folder import RunFolder
     from tailwise.utilities import Utility
 
 __all__ = ["ReportCurve", "compute_curve"]

@@ -8,11 +8,11 @@ from pathlib import Path
 from tailwise.report.charts import draw_curve
 from tailwise.report.curve import ReportCurve
 from tailwise.report.curve_block import curve_block
-from tailwise.report.experiment_folder import ExperimentFolder, read_experiment
+from tailwise.report.experiment_record import ExperimentFolder, read_experiment
 from tailwise.report.markup import Page, Section, code_block, details, paragraph, text_table
-from tailwise.report.records import Record
 from tailwise.report.tables import describe_marks, to_html
 from tailwise.report.words import count_text, labels_text
+from tailwise.runs.json_records import Record
 
 __all__ = ["build_experiment_page"]
 

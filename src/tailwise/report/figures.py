@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailwise.datasets.writing import written_beside
+from tailwise.datasets.formats.writing import written_beside
 from tailwise.errors import MissingExtraError
 from tailwise.report.framing import frame
 
 if TYPE_CHECKING:
-    from tailwise.estimators.reliability import Reliability
     from tailwise.experiments import Curve
     from tailwise.experiments.results import MeanCurve
+    from tailwise.models.reliability import Reliability
 
 __all__ = ["check_drawing", "save_mean_curve", "save_reliability", "save_trade_off"]
 
@@ -80,7 +80,7 @@ def save_reliability(path: str | os.PathLike, models: Mapping[str, Reliability],
     path : path
         Where to write; the suffix decides the format (.png, .svg).
     models : mapping
-        Name to what :func:`tailwise.estimators.reliability.reliability` gave.
+        Name to what :func:`tailwise.models.reliability.reliability` gave.
     title : str
         What is shown, above the axes.
     """

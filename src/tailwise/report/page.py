@@ -13,11 +13,11 @@ from typing import Any
 
 from tailwise import __version__
 from tailwise.errors import FileError, InputError, MissingExtraError
-from tailwise.report.experiment_folder import EXPERIMENT_RECORD
 from tailwise.report.experiment_page import build_experiment_page
+from tailwise.report.experiment_record import EXPERIMENT_RECORD
 from tailwise.report.markup import Page
-from tailwise.report.run_folder import RUN_RECORD, read_run_folder
 from tailwise.report.run_page import Progress, build_run_page
+from tailwise.runs.run_folder import RUN_RECORD, read_run_folder
 
 __all__ = ["build_page", "find_record", "load_plotly", "render_page"]
 

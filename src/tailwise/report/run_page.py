@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tailwise.errors import InputError
-from tailwise.estimators.reliability import reliability
+from tailwise.models.reliability import reliability
 from tailwise.report import run_sections as sections
 from tailwise.report.comparison import compare_bins, find_changes, judge, select_top
 from tailwise.report.curve import compute_curve
@@ -15,8 +15,8 @@ from tailwise.report.run_summary import summarise
 from tailwise.report.words import count_text, labels_text, metric_title
 
 if TYPE_CHECKING:
-    from tailwise.estimators.reliability import Reliability
-    from tailwise.report.run_folder import RunFolder
+    from tailwise.models.reliability import Reliability
+    from tailwise.runs.run_folder import RunFolder
 
 __all__ = ["Progress", "build_run_page"]
 

@@ -25,10 +25,10 @@ from tailwise.report.words import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tailwise.estimators.reliability import Reliability
+    from tailwise.models.reliability import Reliability
     from tailwise.report.comparison import BinGain, Judgement, LabelChange
     from tailwise.report.curve import ReportCurve
-    from tailwise.report.run_folder import RunFolder
+    from tailwise.runs.run_folder import RunFolder
 
 __all__ = [
     "show_bins",

@@ -9,14 +9,14 @@ from tailwise.report.comparison import metric_of
 from tailwise.report.markup import Section, paragraph
 from tailwise.report.words import count_text, metric_title, percent, percent_rounded_up, top_text, value_text
 from tailwise.utilities import as_utility
-from tailwise.utilities.base import UtilityClass
-from tailwise.utilities.instance_wise import Precision
+from tailwise.utilities.instance_weights import Precision
+from tailwise.utilities.utility import UtilityClass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tailwise.report.comparison import BinGain, Judgement
-    from tailwise.report.run_folder import RunFolder
+    from tailwise.runs.run_folder import RunFolder
 
 __all__ = ["summarise"]
 

@@ -1,8 +1,8 @@
 """HOW labels are selected: closed form, ascent, label moves, greedy, without budget; the Selection, and its proof."""
 
-from tailwise.selection.certifying import certify
-from tailwise.selection.expected import expected_utility
-from tailwise.selection.result import Selection
-from tailwise.selection.selecting import select
+from tailwise.selection.certify import certify
+from tailwise.selection.expected_utility import expected_utility
+from tailwise.selection.select import select
+from tailwise.selection.selection import Selection
 
 __all__ = ["Selection", "certify", "expected_utility", "select"]

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailwise.candidates import SMALLEST
-from tailwise.canonical import as_dense
 from tailwise.errors import InputError
-from tailwise.parameters import check_choice
-from tailwise.utilities.base import Batch
+from tailwise.inputs.candidates import SMALLEST
+from tailwise.inputs.checks import check_choice
+from tailwise.inputs.matrices import as_dense
+from tailwise.utilities.utility import Batch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tailwise.candidates import Candidates
+    from tailwise.inputs.candidates import Candidates
     from tailwise.utilities import LabelPriors
 
 __all__ = ["describe_batch"]

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailwise.canonical import as_array
 from tailwise.errors import InputError
-from tailwise.parameters import is_integer
+from tailwise.inputs.checks import is_integer
+from tailwise.inputs.matrices import as_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

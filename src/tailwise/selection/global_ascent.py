@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tailwise.selection.ascent import batch_size, select_by_ascent, visiting_order
+from tailwise.selection.bca import batch_size, select_by_ascent, visiting_order
 from tailwise.selection.climbing import climb
 from tailwise.selection.label_moves import LabelMoves
 from tailwise.selection.passes import run_pass

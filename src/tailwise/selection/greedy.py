@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailwise.kernels.ascent import ascend, make_buffers
+from tailwise.kernels.row_ascent import ascend, make_buffers
 from tailwise.selection.problem import Outcome, Problem
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailwise.kernels.instance_wise import select_by_line
+from tailwise.kernels.closed_form import select_by_line
 from tailwise.selection.passes import run_pass
 from tailwise.selection.problem import Outcome, Problem
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailwise.kernels.label_moves import make_row_prices, make_undo, price_rows, propose_labels, settle_labels
-from tailwise.kernels.sets import make_workbench
+from tailwise.kernels.label_ascent import make_row_prices, make_undo, price_rows, propose_labels, settle_labels
+from tailwise.kernels.workbench import make_workbench
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

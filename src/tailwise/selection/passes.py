@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tailwise.kernels.ascent import ascend, make_buffers, propose_part, settle
+from tailwise.kernels.row_ascent import ascend, make_buffers, propose_part, settle
 from tailwise.selection.problem import Problem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tailwise.kernels.ascent import Swaps
+    from tailwise.kernels.row_ascent import Swaps
 
 __all__ = ["MIN_SHARED_ENTRIES", "run_pass"]
 

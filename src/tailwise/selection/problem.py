@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailwise.candidates import Candidates
-from tailwise.chosen import Chosen
 from tailwise.errors import InputError
-from tailwise.parameters import check_seed, is_integer
-from tailwise.utilities.base import Utility
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.checks import check_seed, is_integer
+from tailwise.inputs.chosen import Chosen
+from tailwise.utilities.utility import Utility
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tailwise.engines import Threads
     from tailwise.expectations import SemiEmpirical
-    from tailwise.selection.feasible import Feasible
+    from tailwise.selection.rules import Feasible
 
 __all__ = ["Certification", "Outcome", "Problem", "Settings"]
 

@@ -10,15 +10,15 @@ import numpy as np
 from tqdm import tqdm
 
 from tailwise.certificates import Bound, Certificate, Prices, descend
-from tailwise.certificates.supported import check_formulas, check_supported
-from tailwise.kernels.label_moves import make_row_prices, price_rows
+from tailwise.certificates.provable import check_formulas, check_supported
+from tailwise.kernels.label_ascent import make_row_prices, price_rows
 from tailwise.selection.problem import Certification, Outcome, Problem
 from tailwise.selection.repairing import repair
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tailwise.kernels.worth import Worth
+    from tailwise.kernels.set_worth import Worth
 
 __all__ = ["Proof", "prove"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailwise.kernels.pricing import keep_most_shared
+from tailwise.kernels.slot_prices import keep_most_shared
 from tailwise.selection.global_ascent import climb_globally
 
 if TYPE_CHECKING:

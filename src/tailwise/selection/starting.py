@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailwise.chosen import EMPTY, Chosen
 from tailwise.errors import InputError
+from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.kernels.rows import find_positions
-from tailwise.selection.feasible import check_given
 from tailwise.selection.greedy import select_greedy
 from tailwise.selection.instance_wise import select_best
+from tailwise.selection.rules import check_given
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tailwise.candidates import Candidates
+    from tailwise.inputs.candidates import Candidates
     from tailwise.selection.problem import Problem
 
 __all__ = ["check_start", "starting_positions"]

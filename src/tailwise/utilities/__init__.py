@@ -1,8 +1,8 @@
 """WHAT is maximised: utilities psi(t, q, p), their names, their algebra."""
 
-from tailwise.utilities.base import Utility, UtilityClass
-from tailwise.utilities.custom import Custom
-from tailwise.utilities.instance_wise import (
+from tailwise.inputs.priors import LabelPriors
+from tailwise.utilities.formula import Custom
+from tailwise.utilities.instance_weights import (
     Hamming,
     LogPrecision,
     PowerLawPrecision,
@@ -23,8 +23,8 @@ from tailwise.utilities.macro import (
     MacroPrecision,
     MacroRecall,
 )
-from tailwise.utilities.names import UTILITY_NAMES, as_utility
-from tailwise.utilities.priors import LabelPriors
+from tailwise.utilities.parse import UTILITY_NAMES, as_utility
+from tailwise.utilities.utility import Utility, UtilityClass
 
 __all__ = [
     "UTILITY_NAMES",

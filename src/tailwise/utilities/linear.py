@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tailwise.errors import UtilityError
-from tailwise.utilities.base import Batch, SingleUtility
+from tailwise.utilities.utility import Batch, SingleUtility
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tailwise.errors import UtilityError
-from tailwise.utilities.base import Batch, SingleUtility, number_text
-from tailwise.utilities.instance_wise import Hamming
+from tailwise.utilities.instance_weights import Hamming
 from tailwise.utilities.linear import Coefficients, LinearUtility, divide
+from tailwise.utilities.utility import Batch, SingleUtility, number_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +64,7 @@ class FormulaUtility(SingleUtility):
 
 
 def _built_in(name: str, curvature: str, parameter: float = 0.0) -> Formula:
-    from tailwise.kernels import formulas
+    from tailwise.kernels import psi as formulas
 
     function = getattr(formulas, name)
     return Formula(function, lambda: formulas.compile_built_in(function).address, parameter, curvature)
@@ -179,7 +179,7 @@ class MacroBalancedAccuracy(LinearUtility):
     name = "macro-balanced-accuracy"
 
     def coefficients(self, batch: Batch) -> Coefficients:
-        from tailwise.kernels.formulas import FEW_NEGATIVES, FEW_NEGATIVES_SHARE
+        from tailwise.kernels.psi import FEW_NEGATIVES, FEW_NEGATIVES_SHARE
 
         n, p, half = batch.n_instances, batch.condition_positives, 0.5 / batch.n_labels
         negatives = np.where(n - p > FEW_NEGATIVES + FEW_NEGATIVES_SHARE * n, n - p, 0.0)

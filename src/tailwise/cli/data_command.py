@@ -1,0 +1,227 @@
+"""``tailwise data``: the catalogue of benchmarks, and folders with data."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from tailwise.datasets import Contents, DataSet
+
+__all__ = ["add_parser"]
+
+EXAMPLES = """\
+examples:
+  tailwise data list
+      the data sets of the catalogue, with their sizes
+  tailwise data get Eurlex-4K
+      download, verify and unpack it to a folder Eurlex-4K; run again after an interruption, it goes on
+  tailwise data get Eurlex-4K --archive Downloads/Eurlex.zip
+      the same from an archive at hand
+  tailwise data get AmazonCat-13K --synthetic --scale 0.1 --out small
+      without a network: drawn data of the same shape, a tenth of the size
+  tailwise data info small
+      what a folder holds, any folder in a layout that tailwise reads; its checksums, where they were recorded
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to those of the parser."""
+    parser = commands.add_parser(
+        "data",
+        help="benchmark data sets: list, get, info",
+        description="List, download and describe benchmark data sets.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    _add_list(actions)
+    _add_get(actions)
+    info = _add_action(actions, "info", "describe a data set of the catalogue, or a folder")
+    info.add_argument("what", metavar="NAME_OR_FOLDER", help="a data set of the catalogue, or a folder with data")
+    info.set_defaults(run=run_info)
+
+
+def _add_action(actions: Any, name: str, what: str) -> argparse.ArgumentParser:
+    return actions.add_parser(
+        name,
+        help=what,
+        description=f"{what[0].upper()}{what[1:]}.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _add_list(actions: Any) -> None:
+    listing = _add_action(actions, "list", "show the data sets of the catalogue")
+    listing.add_argument("--format", choices=["text", "json"], default="text", help="default: %(default)s")
+    listing.set_defaults(run=run_list)
+
+
+def _add_get(actions: Any) -> None:
+    get = _add_action(actions, "get", "download a data set, or draw one of its shape")
+    get.add_argument("name", metavar="NAME", help="a data set of the catalogue")
+    get.add_argument("--out", metavar="FOLDER", help="where to (default: a folder of that name)")
+    get.add_argument("--url", help="download from here")
+    get.add_argument("--archive", metavar="FILE", help="unpack this archive; download nothing")
+    get.add_argument("--sha256", metavar="HEX", help="the checksum that the archive must have")
+    get.add_argument("--synthetic", action="store_true", help="draw data of the same shape; no network")
+    get.add_argument("--scale", type=float, help="size of drawn data, up to 1 (default: 1)")
+    get.add_argument("--seed", type=int, help="seed of drawn data (default: 0)")
+    get.add_argument("--overwrite", action="store_true", help="replace the folder if it holds a data set from here")
+    get.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
+    get.set_defaults(run=run_get)
+
+
+def run_list(options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from tailwise.datasets import CATALOGUE
+
+    if options.format == "json":
+        print(json.dumps([asdict(each) for each in CATALOGUE], indent=2))
+        return 0
+    columns = ("train", "test", "features", "labels", "per point", "per label", "a", "b")
+    widths = (10, 9, 10, 10, 10, 10, 5, 4)
+    print(f"{'':20}" + "".join(f"{name:>{width}}" for name, width in zip(columns, widths, strict=True)))
+    for each in CATALOGUE:
+        sizes = (f"{size:,}" for size in (each.n_train, each.n_test, each.n_features, each.n_labels))
+        cells = (*sizes, each.labels_per_point, each.points_per_label, *each.propensity)
+        print(f"{each.name:20}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)))
+    return 0
+
+
+def run_get(options: argparse.Namespace) -> int:
+    from tailwise.datasets import find_data_set
+
+    _check_combination(options)
+    data = find_data_set(options.name)
+    folder = options.out or data.name
+    parts = (_draw if options.synthetic else _fetch)(data, folder, options)
+    if not options.quiet:
+        _print_folder(folder, parts)
+    return 0
+
+
+def _draw(data: DataSet, folder: str, options: argparse.Namespace) -> None:
+    from tailwise.datasets import write_synthetic
+
+    drawing = {"scale": options.scale, "seed": options.seed}
+    given = {name: value for name, value in drawing.items() if value is not None}
+    write_synthetic(data.name, folder, overwrite=options.overwrite, **given)
+
+
+def _fetch(data: DataSet, folder: str, options: argparse.Namespace) -> list[_Part]:
+    """Gives what is told of each part, which was read on the way."""
+    from tailwise.datasets import get_data
+
+    parts: list[_Part] = []
+    with _Bar(data.name, is_shown=sys.stderr.isatty() and not options.quiet) as bar:
+        get_data(
+            data.name,
+            folder,
+            url=options.url,
+            archive=options.archive,
+            sha256=options.sha256,
+            overwrite=options.overwrite,
+            on_bytes=bar.update,
+            on_part=lambda part, contents: parts.append(_describe(part, contents)),
+        )
+    return parts
+
+
+def _check_combination(options: argparse.Namespace) -> None:
+    """Refuse options that would change nothing."""
+    from tailwise.errors import InputError
+
+    names = ("url", "archive", "sha256") if options.synthetic else ("scale", "seed")
+    came = [f"--{name}" for name in names if getattr(options, name) is not None]
+    if came:
+        rule = "do not go with --synthetic, which draws data" if options.synthetic else "go with --synthetic only"
+        others = ", ".join(f"--{name}" for name in names)
+        msg = f"{others} {rule}. Got {', '.join(came)}. Leave out what you do not mean."
+        raise InputError(msg)
+
+
+def run_info(options: argparse.Namespace) -> int:
+    from tailwise.datasets import find_data_set
+
+    if os.path.isdir(options.what):
+        _print_folder(options.what)
+    else:
+        _print_data_set(find_data_set(options.what))
+    return 0
+
+
+def _print_data_set(data: DataSet) -> None:
+    a, b = data.propensity
+    print(
+        f"{data.name}\n"
+        f"  {data.n_train:,} training and {data.n_test:,} test instances, {data.n_features:,} features\n"
+        f"  {data.n_labels:,} labels, {data.labels_per_point} per point, {data.points_per_label} points per label\n"
+        f"  propensity model: a = {a}, b = {b}\n"
+        f"  licence: {data.licence}\n"
+        f"  from: {data.source}\n"
+        f"  archive: {data.url}"
+    )
+
+
+def _print_folder(folder: str, parts: list[_Part] | None = None) -> None:
+    """What is in a folder, read and not only looked at; checksums compared where they were recorded."""
+    from tailwise.datasets import open_folder
+    from tailwise.datasets.catalogue.source_lock import read_lock, verify_folder
+
+    lock = read_lock(folder)
+    opened = open_folder(folder)
+    if parts is None:
+        parts = [_describe(part, opened.load(part)) for part in opened.labels]
+    print(folder if lock is None else f"{folder}: {lock.get('name')} ({lock.get('source')})")
+    print("\n".join(part.text for part in parts))
+    if opened.names is not None:
+        unfit = "" if any(part.is_named for part in parts) else ", not used: its lines are not as many as the labels"
+        print(f"  label names: {opened.names.name}{unfit}")
+    if opened.filter is not None:
+        print(f"  filter: {opened.filter.name}")
+    if lock is not None:
+        print(f"  {verify_folder(folder, lock)} files as recorded; checksum {lock.get('checksum', 'of drawn data')}")
+
+
+class _Part(NamedTuple):
+    """What is told of the training or test set."""
+
+    text: str
+    is_named: bool
+
+
+def _describe(part: str, contents: Contents) -> _Part:
+    n, m = contents.matrix.shape
+    d = "no features" if contents.features is None else f"{contents.features.shape[1]:,} features"
+    text = f"  {part}: {n:,} instances, {d}, {m:,} labels, {contents.matrix.nnz / n:.2f} per point"
+    return _Part(text, contents.label_names is not None)
+
+
+class _Bar:
+    """A progress bar over bytes."""
+
+    def __init__(self, name: str, *, is_shown: bool) -> None:
+        self._name, self._is_shown = name, is_shown
+        self._bar: Any = None
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def update(self, done: int, total: int | None) -> None:
+        if not self._is_shown:
+            return
+        if self._bar is None:
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=total, desc=self._name, unit="B", unit_scale=True)
+        self._bar.update(done - self._bar.n)

@@ -1,0 +1,72 @@
+"""``tailwise predict``: from a label tree and features to a file of probabilities."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+__all__ = ["add_parser"]
+
+EXAMPLES = """\
+examples:
+  tailwise predict model.tree features.npz -o probabilities.npz
+      the 100 most probable labels of each instance, exactly
+  tailwise predict model.tree features.npz -o probabilities.npz --top 20 --beam 10
+      faster, and nearly the same
+  tailwise predict model.tree features.npz -o probabilities.npz --calibrator calibrator.npz
+      honest probabilities; the calibrator comes from tailwise train --calibrator
+  tailwise predict model.tree test.txt -o probabilities.jsonl
+      other formats, told by their suffixes; labels beside the features are not looked at
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to those of the parser."""
+    parser = commands.add_parser(
+        "predict",
+        help="label probabilities from a label tree",
+        description="Estimate the probabilities of the most probable labels, for tailwise select.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("model", metavar="MODEL", help="what tailwise train wrote")
+    parser.add_argument("features", metavar="X", help="features of the instances, in any format")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="OUT", help="where to write the probabilities, in any format"
+    )
+    parser.add_argument("--top", type=int, default=100, help="labels per instance (default: %(default)s)")
+    parser.add_argument("--beam", type=int, metavar="N", help="follow only N nodes a level: faster, no longer exact")
+    parser.add_argument("--calibrator", metavar="FILE", help="correct the probabilities by this calibrator (.npz)")
+    parser.add_argument("--workers", type=int, help="threads (default: all cores)")
+    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
+    parser.add_argument("--quiet", action="store_true", help="no summary")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    from tailwise.cli.outputs import check_not_input, reserved_file
+    from tailwise.datasets import check_writable_target, load_features, save
+    from tailwise.engines.threads import check_workers
+    from tailwise.models.calibrator import Calibrator
+    from tailwise.models.label_tree import LabelTree
+
+    check_writable_target(options.output, overwrite=options.overwrite)
+    check_not_input(options.output, options.model, options.features, options.calibrator)
+    check_workers(options.workers, "--workers")
+    with reserved_file(options.output, overwrite=options.overwrite) as draft:
+        model = LabelTree.load(options.model).set_params(n_jobs=options.workers)
+        calibrator = None if options.calibrator is None else Calibrator.load(options.calibrator)
+        X = load_features(options.features)
+        start = time.perf_counter()
+        probabilities = model.predict_proba(X, top=options.top, beam=options.beam)
+        seconds = time.perf_counter() - start
+        if calibrator is not None:
+            probabilities = calibrator.transform(probabilities)
+        save(draft, probabilities)
+    if not options.quiet:
+        print(
+            f"{probabilities.nnz:,} probabilities of {X.shape[0]:,} instances in {seconds:.2f} s\n"
+            f"written to {options.output}"
+        )
+    return 0

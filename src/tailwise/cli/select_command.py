@@ -1,0 +1,166 @@
+"""``tailwise select``: from a file of probabilities to a file of chosen labels."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tailwise.cli.search_options import add_search_options, parse_budget, read_search_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tailwise.datasets import Contents, LabelNames
+    from tailwise.inputs.candidates import Candidates
+    from tailwise.selection import Selection
+
+__all__ = ["add_parser"]
+
+EXAMPLES = """\
+utilities:
+  precision, ps-precision, power-law, log, hamming, macro-precision, macro-recall, macro-f1, macro-fbeta(2),
+  macro-jaccard, macro-balanced-accuracy, macro-gmean, macro-hmean, macro-accuracy, macro-auc, coverage,
+  and mixtures of them as you would write them: 0.7*precision + 0.3*macro-f1
+
+examples:
+  tailwise select probabilities.npz -u macro-f1 -k 5 -o chosen.npz
+  tailwise select probabilities.npz -u "0.7*precision + 0.3*coverage" -k 3 -o chosen.npz
+      keep most of precision, and cover more labels
+  tailwise select probabilities.npz -u ps-precision -k 5 --priors train-labels.npz -o chosen.npz
+      weights from the frequencies of the training labels
+  tailwise select probabilities.npz -u macro-f1 -k none -o chosen.npz
+      no budget: each label takes the instances that are best for it
+
+  tailwise select probabilities.jsonl -u macro-f1 -k 5 --label-names labels.txt -o chosen.parquet
+      labels by name; without --label-names by the names in the file, or in labels.txt beside it
+
+files:
+  The file of probabilities is in any of the formats: .npz (as scipy.sparse.save_npz or PECOS writes it), .jsonl,
+  .parquet (instance, label, probability), .txt (label:score), -labels.npy with -scores.npy (LightXML); .gz for text.
+  The output is in any of these, too. As .npz it is a 0/1 matrix that scipy.sparse.load_npz reads, where an array
+  `labels` lists the chosen labels of each instance, best first; the others list label and probability.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to those of the parser."""
+    parser = commands.add_parser(
+        "select",
+        help="choose k labels per instance",
+        description="Choose k labels for each instance so that the whole batch scores best on a utility.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("probabilities", metavar="PROBS", help="label probabilities, in any format")
+    parser.add_argument("-u", "--utility", required=True, help="what to maximise, for instance macro-f1")
+    parser.add_argument("-k", required=True, type=parse_budget, help="labels per instance, or none for no budget")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="where to write the selection")
+    parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
+    parser.add_argument(
+        "--shift-to-priors", action="store_true", help="let the probabilities promise as many labels as --priors has"
+    )
+    parser.add_argument("--label-names", metavar="FILE", help="names of the labels, one a line, for the output")
+    parser.add_argument("--top", type=int, metavar="N", help="use only the N most probable labels of each instance")
+    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
+    parser.add_argument("--keep-partial", action="store_true", help="after Ctrl-C, write the best selection so far")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
+    add_search_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    from tailwise.cli.exit_codes import INTERRUPTED
+    from tailwise.cli.outputs import check_not_input, reserved_file
+    from tailwise.datasets import check_writable_target
+
+    check_writable_target(options.output, overwrite=options.overwrite)
+    check_not_input(options.output, options.probabilities, options.priors)
+    with reserved_file(options.output, overwrite=options.overwrite) as draft:
+        selection = _select(options, draft)
+    if selection is None:
+        print("tailwise: interrupted, nothing written (--keep-partial would keep the best so far)", file=sys.stderr)
+        return INTERRUPTED
+    if not options.quiet:
+        print(_summary(selection, options))
+    return INTERRUPTED if selection.interrupted else 0
+
+
+def _select(options: argparse.Namespace, output: Path) -> Selection | None:
+    """Choose, and write the selection; None where Ctrl-C came, and nothing is to be kept."""
+    from tailwise.datasets import save_selection
+    from tailwise.inputs.candidates import Candidates
+    from tailwise.selection import select
+
+    contents, priors = _load(options)
+    names = _find_names(contents, options)
+    candidates = Candidates.of(contents.matrix, top=options.top)
+    selection = select(
+        _shift(candidates, priors) if options.shift_to_priors else candidates,
+        options.utility,
+        options.k,
+        priors=priors,
+        progress=sys.stderr.isatty() and not options.quiet,
+        on_interrupt="return",
+        **read_search_options(options),
+    )
+    if selection.interrupted and not options.keep_partial:
+        return None
+    save_selection(
+        output,
+        selection,
+        probabilities=contents.matrix,
+        label_names=names,
+        instance_names=contents.instance_names,
+    )
+    return selection
+
+
+def _load(options: argparse.Namespace) -> tuple[Contents, Any]:
+    """The probabilities with the names of their labels, and the training labels in the same order."""
+    from tailwise.datasets import LabelNames, load_all_labels, load_like, load_priors
+    from tailwise.datasets.formats.prior_files import is_priors_file
+    from tailwise.datasets.formats.read_write import as_labels
+
+    names = LabelNames.of(options.label_names)
+    contents = load_all_labels(options.probabilities, label_names=names)
+    if options.priors is None:
+        return contents, None
+    if is_priors_file(options.priors):
+        counted = load_priors(options.priors)
+        return contents.widened(counted.n_labels, options.probabilities), counted
+    priors = load_like(options.priors, contents, options.probabilities, names, same_instances=False)
+    # Text lists labels and does not say how many there are; the training labels may.
+    contents = contents.widened(priors.matrix.shape[1], options.probabilities)
+    return contents, as_labels(priors.matrix, options.priors)
+
+
+def _find_names(contents: Contents, options: argparse.Namespace) -> LabelNames | None:
+    """What the output calls the labels; names that lie beside the file are left out where it cannot hold them."""
+    from tailwise.datasets import names_for
+    from tailwise.datasets.formats.selection_files import names_to_write
+
+    names = names_for(contents, options.probabilities)
+    return names_to_write(options.output, names, are_needed=contents.label_names is not None)
+
+
+def _shift(candidates: Candidates, priors: Any) -> Candidates:
+    from tailwise.errors import InputError
+    from tailwise.models import shift_to_priors
+
+    if priors is None:
+        msg = "--shift-to-priors needs training labels. Got no --priors. Use --priors FILE."
+        raise InputError(msg)
+    return shift_to_priors(candidates, priors)
+
+
+def _summary(selection: Selection, options: argparse.Namespace) -> str:
+    budget = "without budget" if options.k is None else f"at {options.k}"
+    state = "" if selection.converged else ", not converged"
+    passes = "1 pass" if selection.passes == 1 else f"{selection.passes} passes"
+    proof = "" if selection.certificate is None else f"{selection.certificate}\n"
+    return (
+        f"expected {selection.utility} {budget}: {selection.expected:.6f} "
+        f"({selection.method}, {passes}{state}, {selection.seconds:.2f} s)\n{proof}"
+        f"{selection.n_instances:,} instances written to {options.output}"
+    )

@@ -1,0 +1,123 @@
+"""``tailwise train``: from features and labels to a label tree in a file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from tailwise.cli.tree_options import (
+    add_calibration_options,
+    add_tree_options,
+    build_calibrator,
+    build_tree,
+    fit_calibrator,
+    settle_calibration,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tailwise.models.label_tree import LabelTree
+
+__all__ = ["add_parser"]
+
+METHODS = "isotonic, platt, temperature or context"
+
+EXAMPLES = """\
+examples:
+  tailwise train data -o model.tree
+      from data/X.trn.npz and data/Y.trn.npz, or data/train.txt of the Extreme Classification Repository
+  tailwise train features.npz labels.npz -o model.tree --n-trees 3
+      from two files; three trees, averaged
+  tailwise train data -o model.tree --calibrator calibrator.npz --calibration context
+      and how honest its probabilities are, by cross-validation: six trainings in all
+
+A folder is in any layout that tailwise data info reads. Two files are sparse matrices as scipy.sparse.save_npz writes
+them, one row per instance, or in any other format of tailwise.load.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to those of the parser."""
+    parser = commands.add_parser(
+        "train",
+        help="train a label tree",
+        description="Train a label tree on features and labels, for tailwise predict.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "data", nargs="+", metavar="DATA", help="folder with training data, or two files: features and labels"
+    )
+    parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="where to write the model")
+    parser.add_argument("--overwrite", action="store_true", help="replace MODEL (and the calibrator) if it exists")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
+    parser.add_argument("--workers", type=int, help="threads (default: all cores)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of tree and training (default: %(default)s)")
+    add_tree_options(parser)
+    calibration = parser.add_argument_group("calibration")
+    calibration.add_argument(
+        "--calibrator", metavar="FILE", help="fit a calibrator by cross-validation; where to (.npz)"
+    )
+    calibration.add_argument("--calibration", metavar="METHOD", help=f"{METHODS} (default: isotonic)")
+    calibration.add_argument("--top", type=int, help="labels per instance (default: 100)")
+    add_calibration_options(calibration)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    from tailwise.cli.outputs import reserved_files
+
+    _check_names(options.data)
+    settle_calibration(options, "calibrator", calibration="isotonic", top=100)
+    paths = [path for path in (options.output, options.calibrator) if path is not None]
+    with reserved_files(*paths, overwrite=options.overwrite) as drafts:
+        model, n_instances, seconds = _train(options, *drafts)
+    if not options.quiet:
+        print(_summary(model, n_instances, seconds, options))
+    return 0
+
+
+def _train(
+    options: argparse.Namespace, output: Path, calibrator_output: Path | None = None
+) -> tuple[LabelTree, int, float]:
+    """Train and save; gives the model, the number of instances and the seconds of the training."""
+    model = build_tree(options, progress=sys.stderr.isatty() and not options.quiet)
+    calibrator = build_calibrator(options.calibration, options)
+    X, Y = _load(options.data)
+    start = time.perf_counter()
+    model.fit(X, Y)
+    seconds = time.perf_counter() - start
+    if calibrator_output is not None:
+        fit_calibrator(calibrator, model, X, Y, options).save(calibrator_output)
+    model.save(output)
+    return model, X.shape[0], seconds
+
+
+def _check_names(data: list[str]) -> None:
+    from tailwise.errors import InputError
+
+    if len(data) > 2:
+        msg = f"DATA must be a folder, or two files: features and labels. Got {len(data)} names."
+        raise InputError(msg)
+
+
+def _load(data: list[str]) -> tuple[Any, Any]:
+    from tailwise.cli.run_data import load_training_data
+    from tailwise.datasets import load_features, load_labels
+
+    return load_training_data(data[0]) if len(data) == 1 else (load_features(data[0]), load_labels(data[1]))
+
+
+def _summary(model: LabelTree, n_instances: int, seconds: float, options: argparse.Namespace) -> str:
+    trees = "1 tree" if model.n_trees == 1 else f"{model.n_trees} trees"
+    lines = [
+        f"{trees} of {model.n_labels_:,} labels trained on {n_instances:,} instances in {seconds:.1f} s",
+        f"{os.path.getsize(options.output) / 1e6:.1f} MB written to {options.output}",
+    ]
+    if options.calibrator is not None:
+        lines.append(f"calibrator ({options.calibration}, {options.folds} folds) written to {options.calibrator}")
+    return "\n".join(lines)

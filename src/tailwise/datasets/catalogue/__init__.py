@@ -1,0 +1,1 @@
+"""The catalogue of benchmarks: what there is, fetching it, and folders of data."""

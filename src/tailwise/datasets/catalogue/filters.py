@@ -1,0 +1,69 @@
+"""Filter files: pairs of instance and label that are left out of an evaluation.
+
+The Extreme Classification Repository has them for data sets whose instances are labels, too: no document is a
+recommendation for itself.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.datasets.formats.opening import opened_text, without_gz
+from tailwise.datasets.formats.text_lines import refuse_line
+from tailwise.errors import FileError
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+    from numpy.typing import NDArray
+
+__all__ = ["is_text_filter", "load_filter", "pairs_of"]
+
+MOST_DIGITS = 18  # of a number that 63 bits hold
+
+
+def load_filter(path: str | os.PathLike[str]) -> NDArray:
+    """Read pairs: text of `instance label`, one pair a line, or any file of a matrix, whose entries are the pairs.
+
+    Returns
+    -------
+    ndarray of int64, shape (pairs, 2)
+        Instances and labels, numbered from 0.
+    """
+    if is_text_filter(path):
+        return _read_text(path)
+    from tailwise.datasets.formats.read_write import load_contents
+
+    contents = load_contents(path)
+    if contents.label_names is not None:
+        msg = f"{path} must number its labels. It names them. Give it to evaluate, with the truth that it belongs to."
+        raise FileError(msg)
+    return pairs_of(contents.matrix)
+
+
+def is_text_filter(path: str | os.PathLike[str]) -> bool:
+    """Whether a file holds pairs as text, rather than as a matrix."""
+    return without_gz(path).endswith((".txt", ".csv", ".tsv"))
+
+
+def pairs_of(matrix: sp.csr_array) -> NDArray:
+    """The instances and labels of the entries of a matrix that are not 0."""
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    return np.column_stack([rows, matrix.indices])[matrix.data != 0].astype(np.int64)
+
+
+def _read_text(path: Any) -> NDArray:
+    with opened_text(path) as file:
+        lines = file.read().replace(b",", b" ").split(b"\n")
+    pairs = []
+    for number, line in enumerate(lines, 1):
+        words = line.split()
+        if not words:
+            continue
+        if len(words) != 2 or not all(word.isdigit() and len(word) <= MOST_DIGITS for word in words):
+            came = line[:40].decode(errors="replace")
+            refuse_line(path, number, "two numbers, of an instance and of a label", came)
+        pairs.append((int(words[0]), int(words[1])))
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)

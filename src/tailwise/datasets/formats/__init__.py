@@ -1,0 +1,1 @@
+"""File formats: one registry, a reader and a writer each, and what they share."""

@@ -1,0 +1,171 @@
+"""What a file holds, whatever its format: the one form between readers, writers and the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from tailwise.datasets.formats.tidy_matrices import build_csr
+from tailwise.errors import FileError, InputError
+from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.label_names import LabelNames
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Contents"]
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """The parts of a file; None for what it does not hold.
+
+    Attributes
+    ----------
+    matrix : csr_array of shape (n, m)
+        Labels (ones), probabilities or scores; canonical.
+    features : csr_array of shape (n, d) or None
+        The features of the same instances.
+    ranking : ndarray of shape (n, k) or None
+        The labels of each instance, best first, -1 for an empty slot; as the file holds it, unchecked.
+    ranks : ndarray of int32, shape (nnz,) or None
+        For each entry of ``matrix`` its place in its row, 0 for the best: another way to hold a ranking.
+    scores : ndarray of shape (nnz,) or None
+        For a selection, whose matrix holds ones: what each entry's label is worth, for formats that list labels so.
+    label_names, instance_names : LabelNames, tuple of str, or None
+        What columns and rows are called.
+    is_open : bool
+        Whether there may be more labels than columns: the file lists labels and does not say how many there are.
+    """
+
+    matrix: sp.csr_array
+    features: sp.csr_array | None = None
+    ranking: NDArray | None = None
+    ranks: NDArray | None = None
+    scores: NDArray | None = None
+    label_names: LabelNames | None = None
+    instance_names: tuple[str, ...] | None = None
+    is_open: bool = False
+
+    def widened(self, n_labels: int | None, source: Any) -> Contents:
+        """With `n_labels` columns where the file leaves that open; the same contents otherwise."""
+        n, m = self.matrix.shape
+        if n_labels is None or not self.is_open or self.label_names is not None:
+            return self
+        if m > n_labels:
+            msg = f"{source} must hold labels below {n_labels}, the number of labels. Got {m - 1}."
+            raise FileError(msg)
+        matrix = self.matrix
+        wide = build_csr(matrix.data, matrix.indices, matrix.indptr, (n, n_labels))
+        return replace(self, matrix=wide, is_open=False)
+
+    def renumbered(self, names: LabelNames, source: Any) -> Contents:
+        """With the labels in the order of `names`, found by their names here."""
+        if self.label_names is None or self.label_names.ids == names.ids:
+            return replace(self, label_names=names)
+        numbers = np.array([-1 if (j := names.number_of(name)) is None else j for name in self.label_names.ids])
+        is_missing = (numbers < 0) & (np.bincount(self.matrix.indices, minlength=numbers.size) > 0)
+        if is_missing.any():
+            came = self.label_names.ids[int(np.argmax(is_missing))]
+            msg = f"{source} must hold labels among the {len(names):,} known names. Got {came!r}. Give all names."
+            raise FileError(msg)
+        rows = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
+        columns = numbers[self.matrix.indices]
+        order = np.lexsort((columns, rows))
+        shape = self.matrix.shape[0], len(names)
+        matrix = build_csr(self.matrix.data[order], columns[order], self.matrix.indptr, shape)
+        ranks = None if self.ranks is None else self.ranks[order]
+        return replace(self, matrix=matrix, ranks=ranks, ranking=None, label_names=names, is_open=False)
+
+    def in_order_of(self, names: tuple[str, ...] | None, source: Any) -> Contents:
+        """With the instances in the order of `names`, found by their names here; as they come where either has none."""
+        if self.instance_names is None or names is None or self.instance_names == names:
+            return self
+        places = {name: row for row, name in enumerate(self.instance_names)}
+        strange = next((name for name in names if name not in places), None)
+        if strange is not None:
+            what = f"{source} must hold the instance {strange!r}, as the file that it goes with"
+        elif len(places) < len(self.instance_names) or len(set(names)) < len(names):
+            what = f"{source} and the file that it goes with must hold each instance once"
+        else:
+            return self._rows_at(np.array([places[name] for name in names]))
+        msg = f"{what}. That is not so. Write both files for the same instances."
+        raise FileError(msg)
+
+    def _rows_at(self, rows: NDArray) -> Contents:
+        """These rows, in this order."""
+        counts = np.diff(self.matrix.indptr)[rows]
+        starts = np.concatenate([[0], np.cumsum(counts)])[:-1]
+        entries = np.repeat(self.matrix.indptr[rows] - starts, counts) + np.arange(counts.sum())
+        return replace(
+            self,
+            matrix=self.matrix[rows],
+            features=None if self.features is None else self.features[rows],
+            ranking=None if self.ranking is None else self.ranking[rows],
+            ranks=None if self.ranks is None else self.ranks[entries],
+            scores=None if self.scores is None else self.scores[entries],
+            instance_names=None if self.instance_names is None else tuple(self.instance_names[row] for row in rows),
+        )
+
+    def chosen(self, source: Any) -> Chosen:
+        """The contents as a selection: ranked where an order is there, else a 0/1 matrix."""
+        try:
+            if self.ranks is not None:
+                return Chosen(self.ranked_labels(), self.matrix.shape[1])
+            unranked = Chosen.of(self.matrix, name=f"the selection in {source}")
+            if self.ranking is None:
+                return unranked
+            ranked = Chosen.from_labels(self.ranking, self.matrix.shape[1], name=f"labels in {source}")
+        except InputError as error:
+            raise FileError(str(error)) from error
+        if ranked.shape != unranked.shape or (ranked.to_csr() != unranked.to_csr()).nnz:
+            msg = (
+                f"{source} must hold the same selection in its matrix and in its array labels. They differ. "
+                "Write it again."
+            )
+            raise FileError(msg)
+        return ranked
+
+    @property
+    def values(self) -> NDArray:
+        """What a list of label and score says of each entry."""
+        return self.matrix.data if self.scores is None else self.scores
+
+    def ranked_labels(self) -> NDArray:
+        """The labels of each row by ``ranks``, as an array (n, k) with -1 at the end of shorter rows."""
+        assert self.ranks is not None
+        counts = np.diff(self.matrix.indptr)
+        labels = np.full((counts.size, max(1, int(counts.max()))), EMPTY, dtype=np.int32)
+        labels[np.repeat(np.arange(counts.size), counts), self.ranks] = self.matrix.indices
+        return labels
+
+    def best_first(self) -> NDArray:
+        """For each row the positions of its entries, best first: by rank, else by value and then by label."""
+        matrix = self.matrix
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        if self.ranks is not None:
+            return np.lexsort((self.ranks, rows))
+        return np.lexsort((matrix.indices, -self.values.astype(np.float64), rows))
+
+    def rows(self, first: int, last: int) -> Contents:
+        """The contents of the instances from first to last - 1."""
+        a, b = self.matrix.indptr[first], self.matrix.indptr[min(last, self.matrix.shape[0])]
+        return replace(
+            self,
+            matrix=self.matrix[first:last],
+            features=None if self.features is None else self.features[first:last],
+            ranking=None if self.ranking is None else self.ranking[first:last],
+            ranks=None if self.ranks is None else self.ranks[a:b],
+            scores=None if self.scores is None else self.scores[a:b],
+            instance_names=None if self.instance_names is None else self.instance_names[first:last],
+        )
+
+
+def ranks_of_order(indptr: NDArray, labels: NDArray) -> NDArray:
+    """For entries in their order in a file: the place in its row that each gets when its row is sorted by label."""
+    rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+    places = np.arange(labels.size) - np.repeat(indptr[:-1], np.diff(indptr))
+    return places[np.lexsort((labels, rows))].astype(np.int32)

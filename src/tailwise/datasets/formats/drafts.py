@@ -1,0 +1,81 @@
+"""Folders for what is being written, beside its target; those of processes that were killed are removed later."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from tailwise.datasets.formats.holding import LOCK_FILE, Held, held
+
+__all__ = ["drafted", "drafted_for", "is_draft", "remove_leftovers"]
+
+PATTERN = ".tailwise-*.part"
+CONTENT = "content"
+ATTEMPTS = 10
+SECONDS_TO_LOCK = 60.0  # whoever makes a draft has locked it by then
+
+
+@contextmanager
+def drafted(parent: Path) -> Iterator[Path]:
+    """An empty folder in a draft of our own; the draft is gone in the end, with whatever was not moved away."""
+    remove_leftovers(parent)
+    with ExitStack() as stack:
+        for attempt in range(ATTEMPTS):
+            try:
+                content = stack.enter_context(_opened(parent / f".tailwise-{secrets.token_hex(8)}.part"))
+                break
+            except (Held, FileNotFoundError):  # another process took it for a leftover before it was locked
+                if attempt == ATTEMPTS - 1:
+                    raise
+        yield content
+
+
+@contextmanager
+def drafted_for(target: Path, refusal: str) -> Iterator[Path]:
+    """The same, but for one process at a time; `refusal` says in words that another one writes to the target."""
+    remove_leftovers(target.parent)
+    word = hashlib.sha256(target.name.encode(errors="surrogateescape")).hexdigest()[:16]
+    with _opened(target.with_name(f".tailwise-{word}.part"), refusal) as content:
+        yield content
+
+
+def is_draft(path: Path) -> bool:
+    """Whether a file or folder is a draft or a lock, by its name."""
+    return path.name == LOCK_FILE or path.match(PATTERN)
+
+
+def remove_leftovers(parent: Path) -> None:
+    """Remove the drafts in a folder that no living process holds."""
+    for draft in parent.glob(PATTERN):
+        with suppress(OSError):  # held by another process, or gone meanwhile, or of another user
+            if draft.is_symlink():  # which is not ours, and could lead anywhere
+                continue
+            if (draft / LOCK_FILE).exists() or time.time() - draft.stat().st_mtime > SECONDS_TO_LOCK:
+                with _opened(draft):
+                    pass
+
+
+@contextmanager
+def _opened(draft: Path, refusal: str = "The draft must not be in use.") -> Iterator[Path]:
+    """Hold a draft and empty it, at the beginning and at the end."""
+    content = draft / CONTENT
+    draft.mkdir(exist_ok=True)
+    if draft.is_symlink():
+        raise FileExistsError(errno.EEXIST, "a link has the name of a draft", str(draft))
+    try:
+        with held(draft / LOCK_FILE, refusal):
+            try:
+                shutil.rmtree(content, ignore_errors=True)
+                content.mkdir()
+                yield content
+            finally:
+                shutil.rmtree(content, ignore_errors=True)
+    finally:
+        with suppress(OSError):  # another process holds it, and has its lock in it
+            draft.rmdir()

@@ -1,0 +1,213 @@
+"""The folder that a command writes: taken before the work, filled at the end; files of others in it are left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from tailwise.datasets.formats.drafts import drafted, is_draft
+from tailwise.datasets.formats.holding import LOCK_FILE, held
+from tailwise.datasets.formats.json_text import parse_json
+from tailwise.datasets.formats.writing import errors_told_of, file_errors_of, keep_beside, real, written_beside
+from tailwise.errors import FileError
+
+__all__ = ["UNFINISHED", "FolderKind", "check_folder", "claimed_folder"]
+
+UNFINISHED = ".tailwise-unfinished.json"  # the names of our files in a folder that is not finished
+
+
+@dataclass(frozen=True)
+class FolderKind:
+    """What folders of one kind have in common.
+
+    Attributes
+    ----------
+    record : str
+        The file that is written last: a folder that has it is finished.
+    rule : str
+        What a folder that may be replaced must do, in words.
+    list_files : callable
+        From a finished folder to the names of all files that were written for it, and may be replaced with it.
+    hint : str
+        What to do with a finished folder rather than to replace it, in words.
+    """
+
+    record: str
+    rule: str
+    list_files: Callable[[Path], Iterable[str]]
+    hint: str = ""
+
+
+def check_folder(path: str | os.PathLike[str], kind: FolderKind, *, overwrite: bool) -> None:
+    """Refuse a folder that cannot be made, or that holds something else, or without `overwrite` something finished."""
+    target = real(path)
+    if not os.path.lexists(target):
+        _check_parent(path, target.parent)
+        return
+    if not target.is_dir():
+        msg = f"The output must be a folder. Got {path}, which is a file. Choose another name."
+        raise FileError(msg)
+    if (target / kind.record).is_file():
+        if not overwrite:
+            msg = f"The output must not exist yet. Got {path}, which does. {kind.hint}Use --overwrite to replace it."
+            raise FileError(msg)
+    elif not (target / UNFINISHED).is_file() and not _is_empty(target):
+        rule = f"must not exist yet, be empty, or {kind.rule}, with {kind.record}"
+        msg = f"The output {rule}. Got {path}, which holds something else. Choose another folder."
+        raise FileError(msg)
+
+
+def _check_parent(path: str | os.PathLike[str], parent: Path) -> None:
+    if not parent.is_dir():
+        msg = f"The output must lie in a folder that exists. Got {path}, but {parent} is no folder. Create it first."
+        raise FileError(msg)
+    if not os.access(parent, os.W_OK | os.X_OK):
+        msg = f"The output must lie in a folder that may be written. Got {path}: permission denied. Choose another one."
+        raise FileError(msg)
+
+
+@contextmanager
+def claimed_folder(path: str | os.PathLike[str], kind: FolderKind, *, overwrite: bool = False) -> Iterator[Path]:
+    """Take a folder for this process; gives a draft, whose files move into the folder at the end, the record last.
+
+    A finished folder stays as it is until then. Files of others stay in any case: where they came in the way, the
+    result is kept beside the folder, and the error says where.
+    """
+    check_folder(path, kind, overwrite=overwrite)
+    target = real(path)
+    refusal = f"The output must not be in use. Got {path}, which another process writes. Wait for it to end."
+    with ExitStack() as stack:
+        with file_errors_of(path):
+            stack.enter_context(_made(target))
+            stack.enter_context(held(target / LOCK_FILE, refusal))
+            check_folder(path, kind, overwrite=overwrite)  # again: others may have been here in between
+            _list_old(target, kind)  # which a damaged record would not tell: better now than after the work
+            stack.enter_context(_begun(target, kind))
+            draft = stack.enter_context(drafted(_draft_place(target)))
+            place = os.stat(target)
+        with errors_told_of(path, draft):
+            yield draft
+        with file_errors_of(path):
+            if not os.path.isdir(target) or not os.path.samestat(os.stat(target), place):
+                _refuse(draft, target, str(path))
+            _publish(draft, target, kind)
+
+
+def _draft_place(target: Path) -> Path:
+    """Beside the folder, or within it where that is another disk: files must move, not be copied."""
+    is_same_disk = os.stat(target).st_dev == os.stat(target.parent).st_dev
+    return target.parent if is_same_disk and os.access(target.parent, os.W_OK | os.X_OK) else target
+
+
+@contextmanager
+def _made(target: Path) -> Iterator[None]:
+    """The folder, made where it is missing; after a failure it is gone again, unless others put something there."""
+    try:
+        target.mkdir()
+        is_ours = True
+    except FileExistsError:
+        is_ours = (target / UNFINISHED).is_file()
+    try:
+        yield
+    except BaseException:
+        if is_ours:
+            with suppress(OSError):
+                target.rmdir()
+        raise
+
+
+def _is_empty(target: Path) -> bool:
+    return all(is_draft(each) for each in target.iterdir())
+
+
+@contextmanager
+def _begun(target: Path, kind: FolderKind) -> Iterator[None]:
+    """Mark a folder that is not finished, and empty it of what a killed process left.
+
+    A failure removes the mark where nothing else is there. Beside files of others it stays: the next try may go on.
+    """
+    if (target / kind.record).is_file():
+        yield
+        return
+    _remove(target, _read_unfinished(target))
+    _mark(target, [])
+    try:
+        yield
+    except BaseException:
+        if target.is_dir() and all(is_draft(each) or each.name == UNFINISHED for each in target.iterdir()):
+            (target / UNFINISHED).unlink(missing_ok=True)
+        raise
+
+
+def _publish(draft: Path, target: Path, kind: FolderKind) -> None:
+    """Move the files of a draft into the folder."""
+    new = sorted(str(each.relative_to(draft)) for each in draft.rglob("*") if each.is_file())
+    old = _list_old(target, kind)
+    came = next((target / name for name in new if _is_in_the_way(target / name, is_old=name in old)), None)
+    if came is not None:
+        _refuse(draft, target, str(came))
+    _mark(target, [*old, *(name for name in new if name not in old)])
+    (target / kind.record).unlink(missing_ok=True)
+    _remove(target, (name for name in old if name not in new))
+    for name in sorted(new, key=kind.record.__eq__):
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        os.replace(draft / name, target / name)
+    (target / UNFINISHED).unlink()
+
+
+def _is_in_the_way(path: Path, *, is_old: bool) -> bool:
+    """Whether something stands where a file goes that is not the file it replaces."""
+    return path.is_dir() if is_old else os.path.lexists(path)
+
+
+def _list_old(target: Path, kind: FolderKind) -> list[str]:
+    """The files of the finished folder that is to be replaced."""
+    return list(kind.list_files(target)) if (target / kind.record).is_file() else []
+
+
+def _refuse(draft: Path, target: Path, came: str) -> NoReturn:
+    """Leave the folder to others, and keep the result beside it."""
+    kept = keep_beside(draft, target)
+    if _read_unfinished(target) == []:
+        (target / UNFINISHED).unlink(missing_ok=True)
+    msg = (
+        f"The output could not be put in place: {came} was created since the command started. It was left as it is. "
+        f"The result is in {kept}."
+    )
+    raise FileError(msg)
+
+
+def _mark(target: Path, names: list[str]) -> None:
+    with written_beside(target / UNFINISHED) as file:
+        file.write(json.dumps(names).encode())
+
+
+def _read_unfinished(target: Path) -> list[str]:
+    """The names in the mark, none where there is none or it is broken."""
+    try:
+        names = parse_json((target / UNFINISHED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return [name for name in names if isinstance(name, str) and _is_inside(name)] if isinstance(names, list) else []
+
+
+def _is_inside(name: str) -> bool:
+    return not os.path.isabs(name) and ".." not in Path(name).parts
+
+
+def _remove(target: Path, names: Iterable[str]) -> None:
+    """Remove files of ours, and the folders that are empty without them; nothing outside."""
+    for name in names:
+        path = target / name
+        if os.path.isfile(path) and path.resolve().is_relative_to(target):
+            path.unlink()
+        for folder in path.parents:
+            if target not in folder.parents:
+                break
+            with suppress(OSError):
+                folder.rmdir()

@@ -1,0 +1,216 @@
+"""Parquet in long form: the columns instance, label, probability and rank (1 for the best), an entry a line.
+
+`instance` and `label` are numbers or names; `probability` (or `score`) may be missing, and is then 1; `rank` may be
+missing, and then there is no ranking. Sizes and names that the entries alone do not tell are kept in the file's notes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.json_text import parse_json
+from tailwise.datasets.formats.opening import opened
+from tailwise.datasets.formats.parquet_entries import EntryReader, join_entries, slice_entries
+from tailwise.datasets.formats.text_lines import ANY
+from tailwise.datasets.formats.writing import written_beside
+from tailwise.errors import FileError, InputError, MissingExtraError
+from tailwise.inputs.label_names import is_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["read_parquet", "read_parquet_blocks", "write_parquet"]
+
+NOTES = b"tailwise"
+BATCH = 1 << 20  # entries read at a time
+
+
+def read_parquet(path: Any) -> Contents:
+    """The entries as a matrix, in whatever order they are."""
+    with opened(path) as file:
+        table = _open_table(file, path)
+        columns, reader = _columns(table, path), EntryReader(path, _read_notes(table, path))
+        with _reading(path):
+            parts = _parts(table.read(columns=list(columns.values())), columns)
+    entries = reader.read(parts)
+    if reader.n_instances == 0:
+        msg = f"{path} must hold at least one instance. It holds none. Check how it was written."
+        raise FileError(msg)
+    return reader.contents(entries, 0, reader.n_instances)
+
+
+def read_parquet_blocks(path: Any) -> Iterator[Contents]:
+    """The same in pieces of whole instances; the entries of an instance must come one after another in the file."""
+    with opened(path) as file:
+        table = _open_table(file, path)
+        columns, reader = _columns(table, path), EntryReader(path, _read_notes(table, path))
+        first, waiting = 0, reader.read(_parts(table.schema_arrow.empty_table(), columns))
+        for parts in _read_batches(table, path, columns):
+            entries = join_entries(waiting, reader.read(parts))
+            if (cut := _find_last_instance(entries[0], path)) > 0:
+                yield reader.contents(slice_entries(entries, 0, cut), first, int(entries[0][cut]))
+                first = int(entries[0][cut])
+            waiting = slice_entries(entries, cut)
+        if reader.n_instances:
+            yield reader.contents(waiting, first, reader.n_instances)
+
+
+def write_parquet(path: Any, contents: Contents) -> None:
+    """Entries in the order of their instances, best first."""
+    arrow, parquet = _import_pyarrow()
+    instances = _names_to_write(contents.instance_names)
+    matrix, order, names = contents.matrix, contents.best_first(), contents.label_names
+    counts = np.diff(matrix.indptr)
+    rows, labels = np.repeat(np.arange(counts.size), counts), matrix.indices[order]
+    columns = {
+        "instance": arrow.array(rows) if instances is None else _named(rows, instances),
+        "label": arrow.array(labels) if names is None else _named(labels, names.ids),
+        "probability": arrow.array(contents.values[order]),
+    }
+    if contents.ranks is not None or contents.ranking is not None:
+        columns["rank"] = arrow.array((np.arange(labels.size) - np.repeat(matrix.indptr[:-1], counts) + 1).astype("i4"))
+    if names is not None and names.titles is not None:
+        columns["title"] = _named(labels, names.titles)
+    notes: dict[str, Any] = {"shape": matrix.shape, "instances": instances}
+    notes.update(labels=None if names is None else names.ids, titles=None if names is None else names.titles)
+    table = arrow.table(columns).replace_schema_metadata({NOTES: json.dumps(notes).encode()})
+    with written_beside(path) as file:
+        parquet.write_table(table, file, write_page_checksum=True)
+
+
+def _import_pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        msg = "Parquet files need pyarrow, which is not installed. Install it with: pip install 'tailwise[parquet]'"
+        raise MissingExtraError(msg) from error
+    return pyarrow, pyarrow.parquet
+
+
+def _named(numbers: NDArray, names: Any) -> Any:
+    """A column of text that is stored as numbers and the names used."""
+    arrow, _ = _import_pyarrow()
+    used, codes = np.unique(numbers, return_inverse=True)
+    texts = arrow.array([names[number] for number in used], type=arrow.string())
+    return arrow.DictionaryArray.from_arrays(arrow.array(codes.astype(np.int32)), texts)
+
+
+@contextmanager
+def _reading(path: Any) -> Iterator[None]:
+    """Whatever breaks while a Parquet file is read becomes a FileError."""
+    arrow, _ = _import_pyarrow()
+    try:
+        yield
+    except FileError:
+        raise
+    except (arrow.ArrowException, OSError, ValueError, TypeError, KeyError, NotImplementedError) as error:
+        text = str(error).split("\n")[0].rstrip(".")
+        msg = f"{path} must be a whole and valid Parquet file. Reading it failed: {text}. Copy it again."
+        raise FileError(msg) from error
+
+
+def _open_table(file: Any, path: Any) -> Any:
+    _, parquet = _import_pyarrow()
+    with _reading(path):
+        table = parquet.ParquetFile(file, page_checksum_verification=True)
+        table.schema_arrow  # noqa: B018 - is made from the file when it is first asked for
+        return table
+
+
+def _read_batches(table: Any, path: Any, columns: dict[str, str]) -> Iterator[dict[str, Any]]:
+    arrow, _ = _import_pyarrow()
+    with _reading(path):
+        batches = table.iter_batches(batch_size=BATCH, columns=list(columns.values()))
+    while True:
+        with _reading(path):
+            batch = next(batches, None)
+            parts = None if batch is None else _parts(arrow.Table.from_batches([batch]), columns)
+        if parts is None:
+            return
+        yield parts
+
+
+def _read_notes(file: Any, path: Any) -> dict[str, Any]:
+    """What the file says besides its entries; nothing where another program wrote it."""
+    metadata = file.schema_arrow.metadata or {}
+    if NOTES not in metadata:
+        return {}
+    try:
+        notes = parse_json(metadata[NOTES])
+    except ValueError:
+        notes = None
+    if not _are_notes(notes):
+        msg = f"{path} must hold the notes that tailwise writes. They are broken. Write it again, or drop its metadata."
+        raise FileError(msg)
+    return notes
+
+
+def _are_notes(notes: Any) -> bool:
+    """Whether notes hold a shape of two whole numbers, and as many names as they say, or none."""
+    if not (isinstance(notes, dict) and {"shape", "instances", "labels", "titles"} <= notes.keys()):
+        return False
+    shape = notes["shape"]
+    if not (isinstance(shape, list) and len(shape) == 2 and all(type(n) is int and 0 < n <= ANY for n in shape)):
+        return False
+    names = ((notes["instances"], shape[0]), (notes["labels"], shape[1]), (notes["titles"], shape[1]))
+    return all(each is None or _are_names(each, size) for each, size in names)
+
+
+def _are_names(names: Any, size: int) -> bool:
+    is_list = isinstance(names, list) and len(names) == size
+    return is_list and all(isinstance(name, str) and is_text(name) for name in names)
+
+
+def _columns(file: Any, path: Any) -> dict[str, str]:
+    """Which column holds which part, of the parts that are there."""
+    names = file.schema_arrow.names
+    found = {part: part for part in ("instance", "label", "probability", "rank") if part in names}
+    if "probability" not in found and "score" in names:
+        found["probability"] = "score"
+    twice = next((name for name in found.values() if names.count(name) > 1), None)
+    if twice is not None:
+        msg = f"{path} must have each column once. Got {twice} twice. Drop or rename one of them."
+        raise FileError(msg)
+    missing = [part for part in ("instance", "label") if part not in found]
+    if missing:
+        msg = (
+            f"{path} must have the columns instance and label (and probability, rank). "
+            f"Missing: {', '.join(missing)}. It has {', '.join(names) or 'none'}."
+        )
+        raise FileError(msg)
+    return found
+
+
+def _parts(table: Any, columns: dict[str, str]) -> dict[str, Any]:
+    """The columns by their parts, looked through: damage can leave text that is none, and numbers of no name."""
+    table.validate(full=True)
+    return {part: table[name] for part, name in columns.items()}
+
+
+def _find_last_instance(rows: NDArray, path: Any) -> int:
+    """Where the last instance begins: its other entries may be in the next piece."""
+    if (np.diff(rows) < 0).any():
+        rule = (
+            f"{path} must hold ascending numbers of instances, or their names one after another, to be read in blocks"
+        )
+        msg = f"{rule}. Sort it, or read it whole."
+        raise FileError(msg)
+    return int(np.searchsorted(rows, rows[-1])) if rows.size else 0
+
+
+def _names_to_write(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The names of instances, which must differ; None where they are but the numbers of their rows."""
+    if names is not None and all(name == str(row) for row, name in enumerate(names)):
+        return None
+    if names is not None and len(rows := {name: row for row, name in enumerate(names)}) < len(names):
+        twice = next(name for row, name in enumerate(names) if rows[name] != row)
+        msg = f"instance_names must differ in Parquet, which knows instances by them. Got {twice!r} twice. Use .jsonl."
+        raise InputError(msg)
+    return names

@@ -1,0 +1,167 @@
+"""Predictions as text: `label:score label:score ...`, best first, an instance a line; labels are numbers or names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.opening import opened_text
+from tailwise.datasets.formats.row_lists import RowLists
+from tailwise.datasets.formats.text_lines import (
+    ANY,
+    COMMAS,
+    LARGEST,
+    SPACES,
+    TextRows,
+    parse_blocks,
+    refuse_line,
+    written_text,
+)
+from tailwise.datasets.formats.text_values import ordered_contents
+from tailwise.datasets.formats.text_writing import join_lines, pair_words
+from tailwise.datasets.formats.tidy_matrices import build_csr, check_numbers
+from tailwise.errors import FileError, InputError
+from tailwise.kernels.parsing import LineRules
+
+__all__ = [
+    "check_names",
+    "read_prediction_blocks",
+    "read_prediction_text",
+    "starts_prediction_text",
+    "write_prediction_text",
+]
+
+RULES = LineRules(has_labels=False, skips_blank=False, label_limit=ANY, column_limit=ANY)
+ROWS = 10_000
+
+
+def starts_prediction_text(head: bytes) -> bool:
+    """Whether every line that is not blank begins with a pair, and the first with one of a number; or all are blank."""
+    words = [first[0] for line in head.split(b"\n") if (first := line.split(None, 1))]
+    if not words:
+        return head != b""
+    return _as_number(words[0].rstrip(b",").rpartition(b":")[2]) is not None and all(b":" in word for word in words)
+
+
+def read_prediction_text(path: Any) -> Contents:
+    """A matrix of scores, ranked by the order within the lines."""
+    if _uses_names(path):
+        return _read_names(path)
+    with opened_text(path) as file:
+        parts = list(parse_blocks(file, path, RULES))
+    if not parts:
+        msg = f"{path} must hold at least one instance. It is empty. Check how it was written."
+        raise FileError(msg)
+    rows = TextRows.joined(parts)
+    return _numbered(rows, 1, path, 1, rows.columns.size)
+
+
+def read_prediction_blocks(path: Any) -> Iterator[Contents]:
+    """The same in pieces, each as wide as the largest label so far."""
+    if _uses_names(path):
+        yield from _name_blocks(path)
+        return
+    n_labels, line, n_entries = 1, 1, 0
+    with opened_text(path) as file:
+        for rows in parse_blocks(file, path, RULES):
+            n_entries += rows.columns.size
+            contents = _numbered(rows, n_labels, path, line, n_entries)
+            n_labels, line = contents.matrix.shape[1], line + rows.pair_counts.size
+            yield contents
+
+
+def write_prediction_text(path: Any, contents: Contents) -> None:
+    """Best first: by the ranking, else by score."""
+    names = None if contents.label_names is None else contents.label_names.ids
+    check_names(names or ())
+    matrix = contents.matrix
+    listed = build_csr(contents.values, matrix.indices, matrix.indptr, matrix.shape)
+    with written_text(path) as file:
+        pairs = pair_words(listed, contents.best_first(), names)
+        file.writelines(join_lines(matrix.shape[0], pairs))
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse names that would be read as something else."""
+    for name in names:
+        if not name or name.split() != [name]:
+            msg = f"Label names in prediction text must be words without spaces. Got {name!r}. Use .jsonl or .parquet."
+            raise InputError(msg)
+        if COMMAS.search(name.encode()):
+            rule = "must not hold a number between a colon and a comma"
+            msg = f"Label names in prediction text {rule}. Got {name!r}. Use .jsonl or .parquet."
+            raise InputError(msg)
+        if _as_number(name.encode()) is not None:
+            msg = f"Label names in prediction text must not be numbers. Got {name!r}. Use .jsonl or .parquet."
+            raise InputError(msg)
+
+
+def _numbered(rows: TextRows, n_labels: int, path: Any, first_line: int, n_entries: int) -> Contents:
+    n_labels = max(n_labels, int(rows.columns.max(initial=0)) + 1)
+    check_numbers(path, "label", n_labels, n_entries)
+    parts = rows.pair_counts, rows.columns, rows.values
+    contents = ordered_contents(*parts, n_labels, path, is_ranked=True, first_line=first_line)
+    return replace(contents, is_open=True)
+
+
+# Names
+
+
+def _uses_names(path: Any) -> bool:
+    """Whether the first label of the file is no number; all others are then names, too."""
+    with opened_text(path) as file:
+        first = next((words[0] for line in file if (words := line.split(None, 1))), b"0:0")
+    return _as_number(first.rpartition(b":")[0]) is None
+
+
+def _read_names(path: Any) -> Contents:
+    lists = RowLists(path)
+    for line, words in _lines(path):
+        _append(lists, path, line, words)
+    return lists.contents()
+
+
+def _name_blocks(path: Any) -> Iterator[Contents]:
+    lists = RowLists(path)
+    for line, words in _lines(path):
+        _append(lists, path, line, words)
+        if lists.n_rows == ROWS:
+            yield lists.contents()
+            lists.clear()
+    if lists.n_rows:
+        yield lists.contents()
+
+
+def _lines(path: Any) -> Iterator[tuple[int, list[bytes]]]:
+    with opened_text(path) as file:
+        for line, text in enumerate(file, 1):
+            yield line, text.split()
+
+
+def _append(lists: RowLists, path: Any, line: int, words: list[bytes]) -> None:
+    labels, scores = [], []
+    for word in words:
+        if COMMAS.search(word):
+            refuse_line(path, line, SPACES, word.decode(errors="replace"))
+        name, score = _as_text(word.rpartition(b":")[0]), _as_number(word.rpartition(b":")[2])
+        if not name or score is None or not abs(score) <= LARGEST:
+            refuse_line(path, line, "a pair label:score", word.decode(errors="replace"))
+        labels.append(name)
+        scores.append(score)
+    lists.append(labels, scores, line)
+
+
+def _as_text(name: bytes) -> str | None:
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _as_number(word: bytes) -> float | None:
+    try:
+        return None if b"_" in word else float(word)  # Python's own numbers may hold underscores
+    except ValueError:
+        return None

@@ -1,0 +1,266 @@
+"""Matrices and labels from files and to files, in any of the formats."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.registry import (
+    FEATURES,
+    NAMES,
+    RANKING,
+    SCORES,
+    Format,
+    find_format,
+    find_format_to_write,
+)
+from tailwise.datasets.formats.text_lines import LARGEST
+from tailwise.datasets.formats.tidy_matrices import tidy_csr
+from tailwise.errors import FileError, InputError
+from tailwise.inputs.checks import is_integer
+from tailwise.inputs.label_names import LabelNames
+
+__all__ = [
+    "as_labels",
+    "load",
+    "load_contents",
+    "load_features",
+    "load_labels",
+    "read_blocks",
+    "save",
+    "write_contents",
+]
+
+Path = str | os.PathLike[str]
+
+
+def load(
+    path: Path, *, n_labels: int | None = None, label_names: Any = None, format: str | None = None
+) -> sp.csr_array:
+    """Read a sparse matrix, for instance the probabilities of a batch, or its true labels.
+
+    Parameters
+    ----------
+    path : str or path
+        A file in one of the formats: scipy's or PECOS's .npz, text of the Extreme Classification Repository (of which
+        this is the labels), svmlight or prediction text, JSON lines, Parquet in long form, LightXML's pair of .npy;
+        text and JSON lines may be compressed (.gz). The suffix says which, and the first lines where it does not.
+    n_labels : int, optional
+        Number of labels m, for a file that lists labels and does not say how many there are. Default: those seen.
+    label_names : LabelNames, sequence of str or path, optional
+        The order of the labels, for a file that names them. Default: the file's own order.
+    format : str, optional
+        The name of the format, where neither suffix nor first lines tell: npz, smat, npy, predictions, repository,
+        split, svmlight, jsonl or parquet.
+
+    Returns
+    -------
+    csr_array of shape (n, m)
+        Labels ascending and distinct within a row; the numbers as the file holds them, in single precision where it is
+        text (or half precision).
+
+    Raises
+    ------
+    FileError
+        A file that is missing, may not be read, is damaged, is of no known format or holds no sparse matrix. For text,
+        the message names the line and what was expected there.
+
+    See Also
+    --------
+    tailwise.datasets.load_contents : everything that a file holds, features, ranking and names included.
+    tailwise.datasets.read_blocks : the same in pieces, for a file larger than memory.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np, tailwise as tw
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "probabilities.jsonl")
+    ...     tw.save(path, np.array([[0.9, 0.0, 0.2], [0.0, 0.4, 0.0]]))
+    ...     tw.load(path).toarray()
+    array([[0.9, 0. , 0.2],
+           [0. , 0.4, 0. ]], dtype=float32)
+    """
+    return load_contents(path, n_labels=n_labels, label_names=label_names, format=format).matrix
+
+
+def load_contents(
+    path: Path, *, n_labels: int | None = None, label_names: Any = None, format: str | None = None
+) -> Contents:
+    """Read everything that a file holds; the parameters are those of :func:`tailwise.load`."""
+    return _fitted(find_format(path, format).read(path), path, n_labels, LabelNames.of(label_names))
+
+
+def load_features(path: Path, *, format: str | None = None) -> sp.csr_array:
+    """Read features: those beside the labels where a file holds both, else the matrix itself."""
+    contents = load_contents(path, format=format)
+    return contents.matrix if contents.features is None else contents.features
+
+
+def read_blocks(
+    path: Path,
+    rows: int = 100_000,
+    *,
+    n_labels: int | None = None,
+    label_names: Any = None,
+    format: str | None = None,
+) -> Iterator[Contents]:
+    """Read a file some instances at a time, so that it may be larger than memory.
+
+    Text, JSON lines and Parquet are read in pieces; other formats are read whole and handed out in pieces.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, as for :func:`tailwise.load`.
+    rows : int
+        Instances in a piece; the last one may have fewer, and pieces of a Parquet file or a long text may, too.
+    n_labels, label_names, format : optional
+        As for :func:`tailwise.load`. Where a file does not say how many labels there are and neither is given,
+        pieces are as wide as the labels seen so far.
+
+    Yields
+    ------
+    Contents
+        ``matrix`` of shape (rows, m), and where the file holds them ``features``, ``ranks`` and names.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np, tailwise as tw
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "probabilities.txt")
+    ...     tw.save(path, np.eye(5))
+    ...     [block.matrix.shape for block in tw.datasets.read_blocks(path, rows=2, n_labels=5)]
+    [(2, 5), (2, 5), (1, 5)]
+    """
+    if not is_integer(rows) or rows < 1:
+        msg = f"rows must be an integer of at least 1. Got {rows!r}."
+        raise InputError(msg)
+    return _read_blocks(path, rows, find_format(path, format), n_labels, LabelNames.of(label_names))
+
+
+def save(
+    path: Path,
+    matrix: Any,
+    *,
+    features: Any = None,
+    label_names: Any = None,
+    instance_names: Sequence[str] | None = None,
+    format: str | None = None,
+) -> None:
+    """Write a matrix, sparse or dense, so that :func:`tailwise.load` reads it.
+
+    The file appears whole or not at all, in place of one of the same name, and equal matrices give equal bytes.
+
+    Parameters
+    ----------
+    path : str or path
+        Where to; the suffix says which format: .npz (scipy's), .smat.npz (PECOS's), -labels.npy (LightXML's pair),
+        .txt (prediction text, or with features text of the Extreme Classification Repository), .svm (svmlight),
+        .jsonl, .parquet; text and .jsonl with .gz are compressed.
+    matrix : array_like or sparse matrix of shape (n, m)
+        Real numbers. Zeros of a dense array are left out, those stored in a sparse matrix are kept.
+    features : array_like or sparse matrix of shape (n, d), optional
+        Features of the same instances, for text that holds both.
+    label_names : LabelNames, sequence of str or path, optional
+        Names of the labels; written in place of numbers by the formats that can hold them.
+    instance_names : sequence of str, optional
+        Names of the instances, for .jsonl and .parquet.
+    format : str, optional
+        The name of the format, where the suffix leaves several.
+    """
+    contents = Contents(
+        tidy_csr(matrix, "matrix"),
+        features=None if features is None else tidy_csr(features, "features"),
+        label_names=LabelNames.of(label_names),
+        instance_names=None if instance_names is None else tuple(map(str, instance_names)),
+    )
+    write_contents(path, contents, format)
+
+
+def load_labels(
+    path: Path, *, n_labels: int | None = None, label_names: Any = None, format: str | None = None
+) -> sp.csr_array:
+    """Read true labels: a 0/1 matrix as a CSR array of int8 that stores only the ones."""
+    return as_labels(load(path, n_labels=n_labels, label_names=label_names, format=format), path)
+
+
+def as_labels(matrix: sp.csr_array, path: Any) -> sp.csr_array:
+    """The matrix of a file, checked to be one of labels."""
+    is_wrong = (matrix.data != 0) & (matrix.data != 1)
+    if is_wrong.any():
+        came = matrix.data[np.argmax(is_wrong)]
+        msg = f"{path} must hold only 0 and 1, as labels are. Got {came:g}. Is this a file of probabilities?"
+        raise FileError(msg)
+    matrix.eliminate_zeros()
+    return matrix.astype(np.int8)
+
+
+def _fitted(contents: Contents, path: Path, n_labels: int | None, names: LabelNames | None) -> Contents:
+    if names is not None:
+        n_labels = len(names)
+        if contents.label_names is not None:
+            return contents.renumbered(names, path)
+    contents = contents.widened(n_labels, path)
+    if names is not None:
+        if contents.matrix.shape[1] != len(names):
+            msg = f"label_names must be as many as {path} has labels, {contents.matrix.shape[1]}. Got {len(names)}."
+            raise InputError(msg)
+        return replace(contents, label_names=names)
+    return contents
+
+
+def _read_blocks(
+    path: Path, rows: int, format: Format, n_labels: int | None, names: LabelNames | None
+) -> Iterator[Contents]:
+    is_empty = True
+    for block in iter([format.read(path)]) if format.blocks is None else format.blocks(path):
+        fitted = _fitted(block, path, n_labels, names)
+        is_empty = False
+        for first in range(0, fitted.matrix.shape[0], rows):
+            yield fitted.rows(first, first + rows)
+    if is_empty:
+        msg = f"{path} must hold at least one instance. It holds none. Check how it was written."
+        raise FileError(msg)
+
+
+def write_contents(path: Path, contents: Contents, format: str | None = None) -> None:
+    """Write contents in a format that holds all of them but names."""
+    _check_sizes(contents)
+    parts = {FEATURES} if contents.features is not None else set()
+    parts |= {SCORES} if (contents.values != 1).any() else set()
+    parts |= {RANKING} if contents.ranks is not None else set()
+    parts |= {NAMES} if contents.label_names is not None else set()
+    found = find_format_to_write(path, frozenset(parts), format)
+    if found.is_text:
+        _check_finite(contents)
+    found.write(path, contents)
+
+
+def _check_finite(contents: Contents) -> None:
+    for name, values in (("matrix", contents.values), ("features", getattr(contents.features, "data", np.zeros(0)))):
+        is_wrong = ~(np.abs(values) <= LARGEST) if values.dtype.kind == "f" else np.zeros(0, dtype=bool)
+        if is_wrong.any():
+            msg = f"{name} must hold finite numbers to be written as text. Got {values[np.argmax(is_wrong)]}. Use .npz."
+            raise InputError(msg)
+
+
+def _check_sizes(contents: Contents) -> None:
+    n, m = contents.matrix.shape
+    features, labels, instances = contents.features, contents.label_names, contents.instance_names
+    for name, size, wanted in (
+        ("features", None if features is None else features.shape[0], n),
+        ("label_names", None if labels is None else len(labels), m),
+        ("instance_names", None if instances is None else len(instances), n),
+    ):
+        if size is not None and size != wanted:
+            what = "labels" if name == "label_names" else "instances"
+            msg = f"{name} must be as many as {what}, {wanted}. Got {size}."
+            raise InputError(msg)

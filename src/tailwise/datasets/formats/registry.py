@@ -1,0 +1,220 @@
+"""The file formats. A new one is a module with a reader and a writer, and one entry in FORMATS."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.jsonl import read_jsonl, read_jsonl_blocks, write_jsonl
+from tailwise.datasets.formats.npy import pair_to_write, read_npy, write_npy
+from tailwise.datasets.formats.npz import read_npz, write_npz
+from tailwise.datasets.formats.opening import is_compressed, opened_text, without_gz
+from tailwise.datasets.formats.parquet import read_parquet, read_parquet_blocks, write_parquet
+from tailwise.datasets.formats.prediction_text import (
+    check_names,
+    read_prediction_blocks,
+    read_prediction_text,
+    starts_prediction_text,
+    write_prediction_text,
+)
+from tailwise.datasets.formats.repository_text import (
+    read_repository_blocks,
+    read_repository_text,
+    read_split_blocks,
+    read_split_text,
+    starts_repository_text,
+    starts_split_text,
+    write_repository_text,
+    write_split_text,
+)
+from tailwise.datasets.formats.smat import write_smat
+from tailwise.datasets.formats.svmlight import (
+    read_svmlight,
+    read_svmlight_blocks,
+    starts_svmlight,
+    write_svmlight,
+)
+from tailwise.errors import FileError, InputError
+from tailwise.inputs.checks import check_choice
+
+__all__ = ["FORMATS", "Format", "find_format", "find_format_to_write"]
+
+HEAD = 1 << 16  # bytes by which a text is recognised
+FEATURES, SCORES, RANKING, NAMES = "features", "scores", "ranking", "names"
+
+
+@dataclass(frozen=True)
+class Format:
+    """How one kind of file stores a matrix and what goes with it.
+
+    Attributes
+    ----------
+    name, title : str
+        What the format is called in a parameter, and in messages.
+    suffixes : tuple of str
+        The endings of its files, in lower case, with the dot.
+    read, write : callable
+        From a path to Contents, and back; the same Contents always give the same bytes.
+    holds : frozenset of str
+        Which of "features", "scores" (other values than 1), "ranking" and "names" a file can hold.
+    blocks : callable, optional
+        From a path to an iterator over Contents of some rows each, for files larger than memory.
+    recognises : callable, optional
+        Whether the first bytes are of this format, where several share a suffix.
+    targets : callable
+        The files that writing to a path makes.
+    check_names : callable
+        Refuses names of labels that a file could not hold.
+    is_ordered : bool
+        Whether the labels of an instance are always read as a ranking, in the order in which the file lists them.
+    is_text : bool
+        Whether files are text: they may be compressed (.gz), and hold finite numbers only.
+    """
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    read: Callable[[Any], Contents]
+    write: Callable[[Any, Contents], None]
+    holds: frozenset[str] = frozenset({SCORES, RANKING})
+    blocks: Callable[[Any], Iterator[Contents]] | None = None
+    recognises: Callable[[bytes], bool] | None = None
+    targets: Callable[[Any], tuple[Any, ...]] = lambda path: (path,)
+    check_names: Callable[[Sequence[str]], None] = lambda names: None
+    is_ordered: bool = False
+    is_text: bool = False
+
+
+FORMATS = [
+    Format("smat", "PECOS matrix", (".smat.npz",), read_npz, write_smat, frozenset({SCORES})),
+    Format("npz", "scipy sparse matrix", (".npz",), read_npz, write_npz, frozenset({SCORES, RANKING})),
+    Format(
+        "npy",
+        "LightXML pair or dense array",
+        (".npy",),
+        read_npy,
+        write_npy,
+        frozenset({SCORES, RANKING}),
+        targets=pair_to_write,
+        is_ordered=True,
+    ),
+    Format(
+        "predictions",
+        "prediction text label:score",
+        (".txt",),
+        read_prediction_text,
+        write_prediction_text,
+        frozenset({SCORES, RANKING, NAMES}),
+        read_prediction_blocks,
+        starts_prediction_text,
+        check_names=check_names,
+        is_ordered=True,
+        is_text=True,
+    ),
+    Format(
+        "repository",
+        "Extreme Classification Repository text",
+        (".txt",),
+        read_repository_text,
+        write_repository_text,
+        frozenset({FEATURES}),
+        read_repository_blocks,
+        starts_repository_text,
+        is_text=True,
+    ),
+    Format(
+        "split",
+        "Extreme Classification Repository text, one matrix",
+        (".txt",),
+        read_split_text,
+        write_split_text,
+        frozenset({SCORES}),
+        read_split_blocks,
+        starts_split_text,
+        is_text=True,
+    ),
+    Format(
+        "svmlight",
+        "svmlight text",
+        (".svm", ".svmlight", ".libsvm", ".txt"),
+        read_svmlight,
+        write_svmlight,
+        frozenset({FEATURES}),
+        read_svmlight_blocks,
+        starts_svmlight,
+        is_text=True,
+    ),
+    Format(
+        "jsonl",
+        "JSON lines",
+        (".jsonl",),
+        read_jsonl,
+        write_jsonl,
+        frozenset({SCORES, RANKING, NAMES}),
+        read_jsonl_blocks,
+        is_ordered=True,
+        is_text=True,
+    ),
+    Format(
+        "parquet",
+        "Parquet in long form",
+        (".parquet",),
+        read_parquet,
+        write_parquet,
+        frozenset({SCORES, RANKING, NAMES}),
+        read_parquet_blocks,
+    ),
+]
+
+
+def find_format(path: str | os.PathLike[str], name: str | None = None) -> Format:
+    """The format of a file to read: by its name, its suffix or, where that leaves several, its first bytes."""
+    with opened_text(path) as file:  # a file that cannot be read is that, whatever its name
+        formats = _formats_of(path, name)
+        if len(formats) == 1:
+            return formats[0]
+        head = file.read(HEAD)
+    if len(head) == HEAD:  # an unfinished line says nothing
+        head = head.rpartition(b"\n")[0] or head
+    for each in formats:
+        if each.recognises is not None and each.recognises(head):
+            return each
+    came = head[:40].split(b"\n")[0].decode(errors="replace")
+    forms = "; ".join(each.title for each in formats)
+    msg = f"{path}, line 1: expected one of the text formats ({forms}). Got {came!r}. Check how it was written."
+    raise FileError(msg)
+
+
+def find_format_to_write(path: str | os.PathLike[str], parts: frozenset[str], name: str | None = None) -> Format:
+    """The first format for a name that can hold some parts; names of labels are left out where it cannot."""
+    formats = _formats_of(path, name)
+    needed = parts - {NAMES}
+    for each in formats:
+        if needed <= each.holds and (FEATURES in needed or FEATURES not in each.holds):
+            return each
+    title, lacks = formats[0].title, ", ".join(sorted(needed - formats[0].holds)) or "labels without features"
+    able = [each for each in FORMATS if needed <= each.holds and (FEATURES in needed or FEATURES not in each.holds)]
+    known = ", ".join(f"{each.suffixes[0]} ({each.title})" for each in able) or "a file for each of them"
+    msg = f"{path} must be of a format that holds what is saved. {title} does not hold {lacks}. Use {known}."
+    raise InputError(msg)
+
+
+def _formats_of(path: str | os.PathLike[str], name: str | None) -> list[Format]:
+    if name is not None:
+        check_choice("format", name, tuple(each.name for each in FORMATS))
+        return [each for each in FORMATS if each.name == name]
+    ending, is_packed = without_gz(path), is_compressed(path)
+    able = [each for each in FORMATS if each.is_text or not is_packed]
+    matches = [
+        (max(map(len, fits)), each) for each in able if (fits := [s for s in each.suffixes if ending.endswith(s)])
+    ]
+    if not matches:
+        known = ", ".join(dict.fromkeys(f"{each.suffixes[0]} ({each.title})" for each in able))
+        where = " before .gz" if is_packed else ""
+        msg = f"path must end in a known suffix{where}: {known}. Got {path}. Rename or convert the file."
+        raise FileError(msg)
+    longest = max(length for length, _ in matches)
+    return [each for length, each in matches if length == longest]

@@ -1,0 +1,140 @@
+"""Text of the Extreme Classification Repository.
+
+One file of features and labels begins with `n d m` and goes on with `l1,l2 f:v f:v ...`, an instance a line; the list
+of labels may be empty. The split form is a matrix of its own, features or labels: it begins with `n m`, and goes on
+with `j:v j:v ...`. Numbers begin at 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.opening import opened_text
+from tailwise.datasets.formats.text_lines import (
+    ANY,
+    TextRows,
+    label_matrix,
+    parse_blocks,
+    refuse_line,
+    value_matrix,
+    written_text,
+)
+from tailwise.datasets.formats.text_values import score_contents
+from tailwise.datasets.formats.text_writing import join_lines, label_words, pair_words
+from tailwise.errors import FileError
+from tailwise.kernels.parsing import LineRules
+
+__all__ = [
+    "read_repository_blocks",
+    "read_repository_text",
+    "read_split_blocks",
+    "read_split_text",
+    "starts_repository_text",
+    "starts_split_text",
+    "write_repository_text",
+    "write_split_text",
+]
+
+
+def starts_repository_text(head: bytes) -> bool:
+    """Whether the first line is `n d m`."""
+    return len(_integers(head.partition(b"\n")[0])) == 3
+
+
+def starts_split_text(head: bytes) -> bool:
+    """Whether the first line is `n m`."""
+    return len(_integers(head.partition(b"\n")[0])) == 2
+
+
+def read_repository_text(path: Any) -> Contents:
+    """Features and labels."""
+    return _labelled(TextRows.joined(rows for _, rows in _blocks(path, 3)), *_header_of(path, 3)[1:])
+
+
+def read_repository_blocks(path: Any) -> Iterator[Contents]:
+    """The same in pieces."""
+    for (_, d, m), rows in _blocks(path, 3):
+        yield _labelled(rows, d, m)
+
+
+def read_split_text(path: Any) -> Contents:
+    """A matrix; each row ranked by the order of its pairs only where that is the order of falling values."""
+    rows = TextRows.joined(rows for _, rows in _blocks(path, 2))
+    return score_contents(rows, _header_of(path, 2)[1], path, first_line=2)
+
+
+def read_split_blocks(path: Any) -> Iterator[Contents]:
+    """The same in pieces."""
+    line = 2
+    for (_, m), rows in _blocks(path, 2):
+        yield score_contents(rows, m, path, first_line=line)
+        line += rows.pair_counts.size
+
+
+def write_repository_text(path: Any, contents: Contents) -> None:
+    """Features and labels, an instance a line."""
+    features, labels = contents.features, contents.matrix
+    assert features is not None
+    n, d = features.shape
+    with written_text(path) as file:
+        file.write(b"%d %d %d\n" % (n, d, labels.shape[1]))
+        file.writelines(join_lines(n, label_words(labels), pair_words(features)))
+
+
+def write_split_text(path: Any, contents: Contents) -> None:
+    """The matrix alone, labels ascending."""
+    matrix = contents.matrix
+    with written_text(path) as file:
+        file.write(b"%d %d\n" % matrix.shape)
+        file.writelines(join_lines(matrix.shape[0], pair_words(matrix)))
+
+
+def _labelled(rows: TextRows, n_features: int, n_labels: int) -> Contents:
+    return Contents(
+        label_matrix(rows.label_counts, rows.labels, n_labels),
+        features=value_matrix(rows.pair_counts, rows.columns, rows.values.astype(np.float32), n_features),
+    )
+
+
+def _header_of(path: Any, size: int) -> tuple[int, ...]:
+    with opened_text(path) as file:
+        return _read_header(file, path, size)
+
+
+def _read_header(file: BinaryIO, path: Any, size: int) -> tuple[int, ...]:
+    line = file.readline(10_000)
+    numbers = _integers(line)
+    if len(numbers) != size:
+        meaning = "instances, features and labels" if size == 3 else "instances and labels"
+        refuse_line(path, 1, f"{size} numbers, of {meaning}", line[:40].decode(errors="replace").rstrip("\n"))
+    if not all(0 < number <= ANY for number in numbers):
+        refuse_line(path, 1, f"numbers from 1 to {ANY}", line[:40].decode(errors="replace").rstrip("\n"))
+    return numbers
+
+
+def _integers(line: bytes) -> tuple[int, ...]:
+    words = line.split()
+    return tuple(int(word) for word in words) if all(word.isdigit() and len(word) < 20 for word in words) else ()
+
+
+def _blocks(path: Any, size: int) -> Iterator[tuple[tuple[int, ...], TextRows]]:
+    """The header with each block of rows, as many in all as it says; blank lines after the last are no rows."""
+    with opened_text(path) as file:
+        header = _read_header(file, path, size)
+        rules = LineRules(has_labels=size == 3, skips_blank=False, label_limit=header[-1], column_limit=header[1])
+        missing, surplus = header[0], 0
+        for rows in parse_blocks(file, path, rules, first_line=2):
+            kept = min(missing, rows.pair_counts.size)
+            if (rows.label_counts[kept:] + rows.pair_counts[kept:]).any():
+                surplus += rows.pair_counts.size - kept
+            missing -= kept
+            if kept:
+                yield header, rows if kept == rows.pair_counts.size else rows.slice(0, kept)
+    if missing or surplus:
+        came = header[0] - missing + surplus
+        msg = f"{path} must hold the {header[0]:,} instances that its first line says. Got {came:,} lines after it."
+        raise FileError(msg)

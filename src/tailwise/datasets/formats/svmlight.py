@@ -1,0 +1,88 @@
+"""svmlight text: `l1,l2 f:v f:v ...`, an instance a line, no header; a comment begins with #.
+
+Features keep their numbers: where a file begins to count at 1, column 0 stays empty, in every file of a set alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.opening import opened_text
+from tailwise.datasets.formats.text_lines import (
+    ANY,
+    TextRows,
+    label_matrix,
+    parse_blocks,
+    value_matrix,
+    written_text,
+)
+from tailwise.datasets.formats.text_writing import join_lines, label_words, pair_words
+from tailwise.datasets.formats.tidy_matrices import check_numbers
+from tailwise.errors import FileError
+from tailwise.kernels.parsing import LineRules
+
+__all__ = ["read_svmlight", "read_svmlight_blocks", "starts_svmlight", "write_svmlight"]
+
+RULES = LineRules(has_labels=True, skips_blank=True, label_limit=ANY, column_limit=ANY)
+
+
+def starts_svmlight(head: bytes) -> bool:
+    """Whether some line begins with a word that is no pair."""
+    words = (line.split(None, 1) for line in head.split(b"\n"))
+    return any(first and b":" not in first[0] and not first[0].startswith(b"#") for first in words)
+
+
+def read_svmlight(path: Any) -> Contents:
+    """Features and labels, as many of each as the largest number says."""
+    with opened_text(path) as file:
+        parts = list(parse_blocks(file, path, RULES))
+    if not sum(part.pair_counts.size for part in parts):
+        msg = f"{path} must hold at least one instance. It holds none. Check how it was written."
+        raise FileError(msg)
+    rows = TextRows.joined(parts)
+    return _contents(rows, *_Widths(path).grown(rows))
+
+
+def read_svmlight_blocks(path: Any) -> Iterator[Contents]:
+    """The same in pieces, each as wide as the largest number so far."""
+    widths = _Widths(path)
+    with opened_text(path) as file:
+        for rows in parse_blocks(file, path, RULES):
+            if rows.pair_counts.size:
+                yield _contents(rows, *widths.grown(rows))
+
+
+def write_svmlight(path: Any, contents: Contents) -> None:
+    """An instance without labels and features gets a feature of value 0, for a blank line is no instance."""
+    assert contents.features is not None
+    n = contents.matrix.shape[0]
+    features = (pairs or "0:0" for pairs in pair_words(contents.features))
+    with written_text(path) as file:
+        file.writelines(join_lines(n, label_words(contents.matrix), features))
+
+
+class _Widths:
+    """As many features and labels as the largest numbers so far say."""
+
+    def __init__(self, path: Any) -> None:
+        self._path, self._widths, self._sizes = path, [1, 1], [0, 0]
+
+    def grown(self, rows: TextRows) -> list[int]:
+        for x, (what, numbers) in enumerate((("feature", rows.columns), ("label", rows.labels))):
+            self._widths[x] = max(self._widths[x], int(numbers.max(initial=0)) + 1)
+            self._sizes[x] += numbers.size
+            check_numbers(self._path, what, self._widths[x], self._sizes[x])
+        return self._widths
+
+
+def _contents(rows: TextRows, n_features: int, n_labels: int) -> Contents:
+    contents = Contents(
+        label_matrix(rows.label_counts, rows.labels, n_labels),
+        features=value_matrix(rows.pair_counts, rows.columns, rows.values.astype(np.float32), n_features),
+    )
+    return replace(contents, is_open=True)

@@ -1,0 +1,183 @@
+"""What the text formats share: blocks of whole lines, parsed by compiled code; errors that name the line; matrices."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, cast
+
+import numpy as np
+import scipy.sparse as sp
+
+from tailwise.datasets.formats.opening import is_compressed
+from tailwise.datasets.formats.tidy_matrices import build_csr
+from tailwise.datasets.formats.writing import written_beside
+from tailwise.engines import Threads
+from tailwise.errors import FileError
+from tailwise.kernels.parsing import ERRORS, HARD, LineRules, ParsedLines, count_marks, parse_lines
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "ANY",
+    "COMMAS",
+    "LARGEST",
+    "SPACES",
+    "TextRows",
+    "label_matrix",
+    "parse_blocks",
+    "refuse_line",
+    "value_matrix",
+    "written_text",
+]
+
+ANY = 2**31 - 1  # the limit of numbers where the file sets none
+BLOCK = 1 << 24  # bytes read at a time
+SHARED = 1 << 20  # below so many bytes, threads cost more than they save
+EXCERPT = 40
+LARGEST = float(np.finfo(np.float32).max)  # numbers of text become single precision
+SPACES = "pairs number:value with spaces between them, no commas"
+COMMAS = re.compile(rb":[-+.0-9eE]+,")  # a value, and what stands between two pairs in files of other programs
+WORD = re.compile(rb"[^\s#]+")
+
+
+class TextRows(NamedTuple):
+    """Some rows of a file: how many labels and pairs each has, and these one after another, in their order."""
+
+    label_counts: NDArray
+    labels: NDArray
+    pair_counts: NDArray
+    columns: NDArray
+    values: NDArray
+
+    @classmethod
+    def joined(cls, parts: Iterable[TextRows]) -> TextRows:
+        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def slice(self, first: int, last: int) -> TextRows:
+        """The rows from first to last - 1."""
+        sizes = self.label_counts, self.pair_counts
+        (a, b), (c, d) = ((int(size[:first].sum()), int(size[:last].sum())) for size in sizes)
+        counts = (size[first:last] for size in sizes)
+        return TextRows(next(counts), self.labels[a:b], next(counts), self.columns[c:d], self.values[c:d])
+
+
+def parse_blocks(file: BinaryIO, path: Any, rules: LineRules, first_line: int = 1) -> Iterator[TextRows]:
+    """Parse the rest of an open file block by block; `first_line` is the number of the line that comes next."""
+    is_small = not is_compressed(path) and os.path.getsize(path) < SHARED
+    with Threads(None, needs_one=is_small) as threads:
+        for text in _line_blocks(file):
+            yield _parse_block(text, path, rules, first_line, threads)
+            first_line += text.count(b"\n")
+
+
+def _line_blocks(file: BinaryIO) -> Iterator[bytes]:
+    """The text in pieces that end with a line end."""
+    rest = b""
+    while block := file.read(BLOCK):
+        whole, mark, rest_of_block = block.rpartition(b"\n")
+        if mark:
+            yield rest + whole + mark
+            rest = rest_of_block
+        else:
+            rest += block
+    if rest:
+        yield rest + b"\n"
+
+
+def _parse_block(text: bytes, path: Any, rules: LineRules, first_line: int, threads: Threads) -> TextRows:
+    letters = np.frombuffer(text, dtype=np.uint8)
+    edges = _edges_of_lines(text, threads.workers)
+    parts: list[tuple[int, int, TextRows]] = [None] * threads.workers  # type: ignore[list-item]
+
+    def parse(part: int, start: int, stop: int) -> None:
+        parts[part] = _parse_part(letters, start, stop, rules)
+
+    threads.share(edges, parse)
+    for code, position, _ in parts:
+        if code:
+            expected = ERRORS[code].format(**rules._asdict())
+            came = text[position : position + EXCERPT].split(b"\n")[0]
+            has_commas = COMMAS.search(came.split(b" ")[0]) is not None
+            told = SPACES if has_commas else expected
+            refuse_line(path, first_line + text.count(b"\n", 0, position), told, came.decode(errors="replace"))
+    rows = TextRows.joined(part for _, _, part in parts)
+    _finish_hard_values(text, rows.values, path, first_line)
+    return rows
+
+
+def _edges_of_lines(text: bytes, n_parts: int) -> list[int]:
+    edges = [0]
+    for part in range(1, n_parts):
+        edges.append(text.find(b"\n", max(edges[-1], len(text) * part // n_parts - 1)) + 1 or len(text))
+    return [*edges, len(text)]
+
+
+def _parse_part(letters: NDArray, start: int, stop: int, rules: LineRules) -> tuple[int, int, TextRows]:
+    lines, commas, colons = count_marks(letters, start, stop)
+    values = np.empty(colons)
+    out = ParsedLines(
+        np.empty(lines, dtype=np.int32),
+        np.empty(lines + commas if rules.has_labels else 0, dtype=np.int32),
+        np.empty(lines, dtype=np.int32),
+        np.empty(colons, dtype=np.int32),
+        values,
+        values.view(np.uint64),
+        np.zeros(3, dtype=np.int64),
+    )
+    code, position = parse_lines(letters, start, stop, rules, out)
+    n, n_labels, n_pairs = out.totals
+    rows = TextRows(out.label_counts[:n], out.labels[:n_labels], out.pair_counts[:n], out.columns[:n_pairs], values)
+    return code, position, rows._replace(values=values[:n_pairs])
+
+
+def _finish_hard_values(text: bytes, values: NDArray, path: Any, first_line: int) -> None:
+    """Convert the few numbers with more digits than the compiled parser keeps exactly, or larger than it knows."""
+    bits = values.view(np.uint64)
+    is_hard = bits >> np.uint64(48) == HARD
+    starts = (bits[is_hard] & np.uint64((1 << 48) - 1)).tolist()
+    words = [WORD.match(text, start)[0] for start in starts]  # type: ignore[index]
+    values[is_hard] = numbers = np.array(list(map(float, words)))
+    is_wrong = np.abs(numbers) > LARGEST
+    if is_wrong.any():
+        x = int(np.argmax(is_wrong))
+        line = first_line + text.count(b"\n", 0, starts[x])
+        refuse_line(path, line, f"a number of at most {LARGEST:.4g}", words[x][:EXCERPT].decode())
+
+
+def refuse_line(path: Any, line: int, expected: str, came: str) -> NoReturn:
+    """The one form of an error about a line of text."""
+    msg = f"{path}, line {line}: expected {expected}. Got {came!r}. Mend the line, or write the file again."
+    raise FileError(msg)
+
+
+def label_matrix(counts: NDArray, labels: NDArray, n_labels: int) -> sp.csr_array:
+    """Lists of labels as a matrix of ones; a label listed twice counts once."""
+    indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    matrix = build_csr(np.ones(labels.size, dtype=np.int8), labels, indptr, (counts.size, n_labels))
+    matrix.sum_duplicates()
+    matrix.data.fill(1)
+    return matrix
+
+
+def value_matrix(counts: NDArray, columns: NDArray, values: NDArray, width: int) -> sp.csr_array:
+    """Pairs as a matrix; the values of a column named twice add up."""
+    indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    matrix = build_csr(values, columns, indptr, (counts.size, width))
+    matrix.sum_duplicates()
+    return matrix
+
+
+@contextmanager
+def written_text(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Like `written_beside`, compressed where the name ends in .gz; the same text always gives the same bytes."""
+    with written_beside(path) as file:
+        if is_compressed(path):
+            with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+                yield cast(BinaryIO, packed)
+        else:
+            yield file

@@ -1,0 +1,251 @@
+"""The one door for label probabilities: whatever comes in, one validated, read-only CSR stands behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from tailwise.errors import InputError
+from tailwise.inputs.checks import check_numbering, check_size, is_integer
+from tailwise.inputs.matrices import as_array, as_numbers, canonical_csr, check_most_labels
+from tailwise.kernels.closed_form import select_by_line
+from tailwise.kernels.rows import Rows, find_odd_probability, sum_by_label
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Candidates"]
+
+TABLE_COLUMNS = ("instance", "label", "probability")
+TABLE_LIBRARIES = ("pandas", "polars", "pyarrow")
+ROUNDING = 1e-6  # a few steps of float32, by which a sigmoid may leave [0, 1]
+SMALLEST = 1e-300  # below it, numbers lose their digits and reciprocals overflow: such probabilities are 0
+
+
+class Candidates:
+    """For each instance the labels that may be selected, with their probabilities.
+
+    Parameters
+    ----------
+    indptr, labels, probabilities : ndarray
+        A canonical CSR: int64 ``(n + 1,)``, int32 ``(nnz,)`` ascending within a row, float32 or float64 ``(nnz,)``.
+        Use :meth:`of` for anything else; the arrays are taken as they are and made read-only views.
+    n_labels : int
+        Number of labels m.
+    holds_all_labels : bool
+        Whether the input spoke of every label of every instance, as a dense matrix does. Its zeros are no candidates,
+        but may fill the slots of an instance that has fewer candidates than its budget.
+
+    Examples
+    --------
+    >>> import numpy as np, tailwise as tw
+    >>> candidates = tw.Candidates.of(np.array([[0.9, 0.0, 0.2], [0.0, 0.4, 0.0]]))
+    >>> candidates
+    Candidates(2 instances, 3 labels, 3 entries)
+    >>> candidates.condition_positives()
+    array([0.9, 0.4, 0.2])
+    """
+
+    __slots__ = ("holds_all_labels", "n_labels", "rows")
+
+    def __init__(
+        self,
+        indptr: NDArray,
+        labels: NDArray,
+        probabilities: NDArray,
+        n_labels: int,
+        *,
+        holds_all_labels: bool = False,
+    ) -> None:
+        self.rows = Rows(_read_only(indptr), _read_only(labels), _read_only(probabilities))
+        self.n_labels = int(n_labels)
+        self.holds_all_labels = holds_all_labels
+
+    @classmethod
+    def of(cls, probabilities: Any, *, n_labels: int | None = None, top: int | None = None) -> Candidates:
+        """Check and convert any supported form of label probabilities.
+
+        Parameters
+        ----------
+        probabilities : array_like
+            ndarray ``(n, m)``; any scipy.sparse matrix or array; a torch tensor; a pair ``(labels, values)`` of
+            ``(n, k')`` arrays with -1 as padding; a pandas, polars or pyarrow table with the columns ``instance``,
+            ``label`` and ``probability``; or Candidates. Zero entries of a dense array are no candidates.
+        n_labels : int, optional
+            Number of labels, for forms that do not tell it (a pair, a table). Default: the largest label + 1.
+        top : int, optional
+            Keep only the ``top`` most probable labels of each instance (ties: the smaller label).
+
+        Returns
+        -------
+        Candidates
+            Shares memory with the input where that was canonical already; the input is never changed.
+        """
+        candidates = probabilities if isinstance(probabilities, cls) else _from_any(probabilities, n_labels)
+        if n_labels is not None and n_labels != candidates.n_labels:
+            msg = f"n_labels must be the number of columns, {candidates.n_labels}. Got {n_labels}. Leave it out."
+            raise InputError(msg)
+        return candidates if top is None else candidates.keep_top(top)
+
+    @property
+    def n_instances(self) -> int:
+        return self.rows.indptr.size - 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_instances, self.n_labels
+
+    @property
+    def n_entries(self) -> int:
+        return self.rows.labels.size
+
+    @property
+    def sizes(self) -> NDArray:
+        """Number of candidates of each instance."""
+        return np.diff(self.rows.indptr)
+
+    def condition_positives(self) -> NDArray:
+        """Expected number of positives p of each label: the sum of its probabilities."""
+        sums = np.zeros(self.n_labels)
+        sum_by_label(self.rows.labels, self.rows.values, sums)
+        return sums
+
+    def keep_top(self, top: int) -> Candidates:
+        """Keep the ``top`` most probable labels of each instance."""
+        top = check_size("top", top, remedy="Leave it out to keep every candidate.")
+        is_long = self.sizes > top
+        if not is_long.any():
+            return self
+        is_looked_at = np.repeat(is_long, self.sizes)
+        is_kept = ~is_looked_at
+        is_kept[is_looked_at] = self._mark_top(top, is_long, is_looked_at)
+        indptr = np.concatenate([[0], np.cumsum(np.minimum(self.sizes, top))])
+        parts = indptr, self.rows.labels[is_kept], self.rows.values[is_kept]
+        return Candidates(*parts, self.n_labels, holds_all_labels=self.holds_all_labels)
+
+    def _mark_top(self, top: int, is_long: NDArray, is_looked_at: NDArray) -> NDArray:
+        """Which entries of the rows longer than `top` are kept; room is needed for these rows only."""
+        sizes = self.sizes[is_long]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        part = Rows(starts, self.rows.labels[is_looked_at], self.rows.values[is_looked_at])
+        positions = np.empty((sizes.size, top), dtype=np.int32)
+        select_by_line(part, np.ones(1), np.zeros(1), np.full(sizes.size, top), positions, 0, sizes.size)
+        is_kept = np.zeros(part.labels.size, dtype=bool)
+        is_kept[positions + starts[:-1, None]] = True
+        return is_kept
+
+    def to_csr(self) -> sp.csr_array:
+        """The probabilities as a scipy CSR array that shares this memory (read-only)."""
+        indptr = self.rows.indptr
+        if self.n_entries <= np.iinfo(np.int32).max:
+            indptr = indptr.astype(np.int32)  # beside 64-bit pointers scipy would copy the labels to 64 bits, too
+        return sp.csr_array((self.rows.values, self.rows.labels, indptr), shape=self.shape, copy=False)
+
+    def __repr__(self) -> str:
+        return f"Candidates({self.n_instances:,} instances, {self.n_labels:,} labels, {self.n_entries:,} entries)"
+
+
+def _from_any(probabilities: Any, n_labels: int | None) -> Candidates:
+    if type(probabilities).__module__.split(".")[0] in TABLE_LIBRARIES:
+        return _from_table(probabilities, n_labels)
+    if isinstance(probabilities, tuple):
+        return _from_pair(probabilities, n_labels)
+    matrix = as_array(probabilities, "probabilities")
+    return _from_csr(canonical_csr(matrix, "probabilities"), holds_all_labels=not sp.issparse(matrix))
+
+
+def _from_csr(csr: sp.csr_array, *, holds_all_labels: bool = False) -> Candidates:
+    values = csr.data
+    if values.dtype not in (np.float32, np.float64):
+        values = values.astype(np.float64 if values.dtype.itemsize > 4 else np.float32)
+    if find_odd_probability(values, SMALLEST) >= 0:
+        values = _without_rounding(values, csr)
+    return Candidates(
+        csr.indptr.astype(np.int64, copy=False),
+        csr.indices.astype(np.int32, copy=False),
+        values,
+        csr.shape[1],
+        holds_all_labels=holds_all_labels,
+    )
+
+
+def _without_rounding(values: NDArray, csr: sp.csr_array) -> NDArray:
+    """A copy in [0, 1] of values that only rounding led out of it; others are refused."""
+    inside = np.clip(values, 0, 1)
+    inside[inside < SMALLEST] = 0
+    is_wrong = ~(np.abs(values - inside) <= ROUNDING)  # so that NaN is wrong
+    if is_wrong.any():
+        x = int(np.argmax(is_wrong))
+        i = int(np.searchsorted(csr.indptr, x, side="right")) - 1
+        came = f"Got {str(values[x]).removesuffix('.0')} for instance {i}, label {csr.indices[x]}."
+        msg = f"probabilities must lie in [0, 1]. {came} {_guess_remedy(values, values[x])}"
+        raise InputError(msg)
+    return inside
+
+
+def _guess_remedy(values: NDArray, wrong: float) -> str:
+    if not np.isfinite(wrong):
+        return "Remove such entries, or replace them; to rule labels out, give a sparse matrix without them."
+    if values.min() >= 0 and values.max() <= 100:
+        return "Are these percentages? Divide them by 100. Or logits? Apply a sigmoid first."
+    return "Are these logits? Apply a sigmoid first."
+
+
+def _from_pair(pair: tuple, n_labels: int | None) -> Candidates:
+    if len(pair) != 2:
+        msg = f"probabilities as a tuple must be a pair (labels, values). Got {len(pair)} parts."
+        raise InputError(msg)
+    labels, values = as_array(pair[0], "labels"), as_numbers(pair[1], "probabilities")
+    if labels.ndim != 2 or labels.shape != values.shape:
+        msg = f"labels and values must have the same shape (n, k'). Got {labels.shape} and {values.shape}."
+        raise InputError(msg)
+    used = labels != -1
+    rows = np.broadcast_to(np.arange(labels.shape[0])[:, None], labels.shape)[used]
+    return _from_triples(rows, labels[used], values[used], labels.shape[0], n_labels)
+
+
+def _from_table(table: Any, n_labels: int | None) -> Candidates:
+    names = getattr(table, "column_names", None) or list(getattr(table, "columns", ()))
+    missing = [name for name in TABLE_COLUMNS if name not in names]
+    if missing:
+        msg = (
+            f"probabilities as a table must have the columns {', '.join(TABLE_COLUMNS)}. Missing: {', '.join(missing)}."
+        )
+        raise InputError(msg)
+    instances, labels, values = (np.asarray(table[name]) for name in TABLE_COLUMNS)
+    return _from_triples(instances, labels, as_numbers(values, "probabilities"), None, n_labels)
+
+
+def _from_triples(
+    instances: NDArray, labels: NDArray, values: NDArray, n_instances: int | None, n_labels: int | None
+) -> Candidates:
+    for name, numbers in (("instance", instances), ("label", labels)):
+        if numbers.dtype.kind not in "iu" or (numbers.size and numbers.min() < 0):
+            came = numbers.dtype if numbers.dtype.kind not in "iu" else numbers.min()
+            msg = f"{name} numbers must be integers of at least 0. Got {came}. Map names to 0, 1, 2, ... first."
+            raise InputError(msg)
+    n = n_instances if n_instances is not None else _count(instances, "instance")
+    m = n_labels if n_labels is not None else _count(labels, "label")
+    if not is_integer(m) or m < 0:
+        msg = f"n_labels must be an integer of at least 1. Got {n_labels!r}."
+        raise InputError(msg)
+    check_most_labels(m)
+    if labels.size and labels.max() >= m:
+        msg = f"label numbers must be below n_labels={m}. Got {labels.max()}. Give a larger n_labels."
+        raise InputError(msg)
+    return _from_csr(canonical_csr(sp.coo_array((values, (instances, labels)), shape=(n, m)), "probabilities"))
+
+
+def _count(numbers: NDArray, what: str) -> int:
+    """How many there are if the largest is the last."""
+    size = int(numbers.max()) + 1 if numbers.size else 0
+    check_numbering("probabilities", what, size, numbers.size)
+    return size
+
+
+def _read_only(array: NDArray) -> NDArray:
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view

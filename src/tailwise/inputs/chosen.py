@@ -1,0 +1,176 @@
+"""The one door for selections: whatever form they come in, one padded array of labels stands behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from tailwise.errors import InputError
+from tailwise.inputs.matrices import as_array, canonical_csr
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["EMPTY", "Chosen"]
+
+EMPTY = -1
+
+
+class Chosen:
+    """The labels chosen for each instance.
+
+    Attributes
+    ----------
+    labels : ndarray of int32, shape (n, k)
+        One row per instance; :data:`EMPTY` (-1) pads a row that has fewer labels, always at its end.
+    n_labels : int
+        Number of labels m.
+    is_ranked : bool
+        Whether the order within a row means something (best first). A 0/1 matrix has no order.
+    """
+
+    def __init__(self, labels: NDArray, n_labels: int, *, is_ranked: bool = True) -> None:
+        self.labels = labels
+        self.n_labels = int(n_labels)
+        self.is_ranked = is_ranked
+
+    @classmethod
+    def of(
+        cls,
+        selection: Any,
+        n_labels: int | None = None,
+        *,
+        n_instances: int | None = None,
+        name: str = "selection",
+        like: str = "the rest",
+    ) -> Chosen:
+        """Check and convert any supported form of a selection.
+
+        Parameters
+        ----------
+        selection : Chosen, ndarray or sparse matrix
+            A Selection; an integer array ``(n, k)`` of labels with -1 for an empty slot; or a 0/1 matrix ``(n, m)``,
+            sparse, boolean, or of integers where m is known.
+        n_labels : int, optional
+            Number of labels m. Needed for an array of labels, checked for every other form.
+        n_instances : int, optional
+            Number of instances n, checked where given.
+        name, like : str
+            The parameter's name in error messages, and that of the one which sets the numbers.
+        """
+        if isinstance(selection, Chosen):
+            chosen = selection
+        else:
+            array = as_array(selection, name)
+            if _is_indicator(array, n_labels, name):
+                chosen = _from_indicator(array, name)
+            else:
+                chosen = cls.from_labels(array, n_labels, name=name)
+        _check_sizes(chosen, n_instances, n_labels, name, like)
+        return chosen
+
+    @classmethod
+    def from_labels(cls, labels: NDArray, n_labels: int | None, *, name: str = "selection") -> Chosen:
+        """Check and convert an array that can only be one of labels, whatever they are; see :meth:`of`."""
+        _check_labels(labels, n_labels, name)
+        # Empty slots move to the end of their row; the order of the others stays.
+        order = np.argsort(labels == EMPTY, axis=1, kind="stable")
+        labels = np.take_along_axis(labels, order, axis=1).astype(np.int32)
+        _refuse_repeated(labels, name)
+        assert n_labels is not None
+        return Chosen(labels, n_labels)
+
+    @property
+    def n_instances(self) -> int:
+        return self.labels.shape[0]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_instances, self.n_labels
+
+    def to_csr(self) -> sp.csr_array:
+        """The selection as a 0/1 matrix of shape (n, m)."""
+        used = self.labels != EMPTY
+        ordered = np.sort(np.where(used, self.labels, np.iinfo(np.int32).max), axis=1)
+        counts = used.sum(axis=1)
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        indices = ordered[np.arange(self.labels.shape[1]) < counts[:, None]]
+        return sp.csr_array((np.ones(indices.size, dtype=np.int8), indices, indptr), shape=self.shape)
+
+
+def _is_indicator(array: Any, n_labels: int | None, name: str) -> bool:
+    """Whether it is a 0/1 matrix, not an array of labels; what could be either is refused."""
+    if sp.issparse(array) or array.dtype == bool:
+        return True
+    is_wide = array.ndim == 2 and array.shape[1] == n_labels and array.dtype.kind in "iu" and array.size > 0
+    if not is_wide or array.min() < 0 or array.max() > 1:
+        return False
+    # Of three or more slots that hold 0 or 1, two hold the same label: no ranking looks like that.
+    m = array.shape[1]
+    if m <= 2 and (np.sort(array, axis=1) == np.arange(m)).all():
+        msg = (
+            f"{name} of 0 and 1 for {m} labels could be an array of labels or a 0/1 matrix. Got an integer "
+            "array. Give a matrix sparse or boolean; give an array of labels with one more column, of -1."
+        )
+        raise InputError(msg)
+    return True
+
+
+def _check_sizes(chosen: Chosen, n_instances: int | None, n_labels: int | None, name: str, like: str) -> None:
+    sizes = (("instances", n_instances, chosen.n_instances), ("labels", n_labels, chosen.n_labels))
+    wrong = [(what, size, came) for what, size, came in sizes if size is not None and size != came]
+    if not wrong:
+        return
+    rule = " and ".join(f"{size} {what}" for what, size, _ in wrong)
+    came = " and ".join(str(came) for _, _, came in wrong)
+    is_turned = chosen.shape == (n_labels, n_instances)
+    remedy = " One of the two is transposed: give its transpose, .T in Python." if is_turned else ""
+    msg = f"{name} must have the {rule} of {like}. Got {came}.{remedy}"
+    raise InputError(msg)
+
+
+def _from_indicator(matrix: Any, name: str) -> Chosen:
+    csr = canonical_csr(matrix, name)
+    if not np.isin(csr.data, (0, 1)).all():
+        came = csr.data[~np.isin(csr.data, (0, 1))][0]
+        msg = (
+            f"{name} as a matrix must hold only 0 and 1. Got {came:g}. "
+            "Give the chosen labels, not probabilities: select (tailwise select) chooses some."
+        )
+        raise InputError(msg)
+    if (csr.data == 0).any():
+        csr = csr.copy()  # the conversion shares memory with the caller's matrix
+        csr.eliminate_zeros()
+    counts = np.diff(csr.indptr)
+    labels = np.full((csr.shape[0], max(1, int(counts.max()))), EMPTY, dtype=np.int32)
+    labels[np.arange(labels.shape[1]) < counts[:, None]] = csr.indices
+    return Chosen(labels, csr.shape[1], is_ranked=False)
+
+
+def _check_labels(labels: NDArray, n_labels: int | None, name: str) -> None:
+    if labels.ndim != 2 or labels.dtype.kind not in "iu" or labels.size == 0:
+        msg = (
+            f"{name} must be an integer array of shape (n, k) or a 0/1 matrix (sparse or boolean). "
+            f"Got shape {labels.shape} and dtype {labels.dtype}."
+        )
+        raise InputError(msg)
+    if n_labels is None:
+        msg = f"{name} as an array of labels needs the number of labels. Give n_labels."
+        raise InputError(msg)
+    if labels.min() < EMPTY or labels.max() >= n_labels:
+        came = labels.min() if labels.min() < EMPTY else labels.max()
+        msg = f"{name} must hold labels from 0 to {n_labels - 1}, or -1 for an empty slot. Got {came}."
+        raise InputError(msg)
+
+
+def _refuse_repeated(labels: NDArray, name: str) -> None:
+    ordered = np.sort(labels, axis=1)
+    twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != EMPTY)
+    if twice.any():
+        i, c = np.argwhere(twice)[0]
+        came = f"Instance {i} holds label {ordered[i, c]} twice."
+        remedy = " Give a 0/1 matrix sparse or boolean." if labels.min() >= 0 and labels.max() <= 1 else ""
+        msg = f"{name} must hold each label of an instance once. {came}{remedy}"
+        raise InputError(msg)

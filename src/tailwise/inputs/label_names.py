@@ -1,0 +1,135 @@
+"""The names of labels: identifiers that other programs know them by, and titles that people do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from tailwise.datasets.formats.opening import opened_text
+from tailwise.datasets.formats.writing import written_beside
+from tailwise.errors import FileError, InputError
+
+__all__ = ["LabelNames", "count_names", "find_label_names", "is_text", "load_label_names", "save_label_names"]
+
+BESIDE = ("labels.txt", "Y.txt")
+
+
+def is_text(word: str) -> bool:
+    """Whether a word can be written: Python and JSON may hold halves of letters."""
+    return word.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in word)
+
+
+class LabelNames:
+    """An identifier for each label, all different, and where there are any, titles for people.
+
+    Parameters
+    ----------
+    ids : iterable of str
+        The identifier of label 0, 1, 2, ...
+    titles : iterable of str, optional
+        As many titles; they may be equal, or empty.
+
+    Examples
+    --------
+    >>> from tailwise.datasets import LabelNames
+    >>> names = LabelNames(["q1", "q2"], ["Earth", "Moon"])
+    >>> names.number_of("q2"), names.title_of(1)
+    (1, 'Moon')
+    """
+
+    def __init__(self, ids: Iterable[str], titles: Iterable[str] | None = None) -> None:
+        self.ids = tuple(ids)
+        self.titles = None if titles is None else tuple(titles)
+        for name in (*self.ids, *(self.titles or ())):
+            if not (isinstance(name, str) and is_text(name)):
+                msg = f"label names must be text. Got {name!a}. Use str(...) for each."
+                raise InputError(msg)
+        self._numbers = {name: number for number, name in enumerate(self.ids)}
+        if len(self._numbers) < len(self.ids):
+            twice = next(name for number, name in enumerate(self.ids) if self._numbers[name] != number)
+            msg = f"label names must differ. Got {twice!r} twice. Give each label an identifier of its own."
+            raise InputError(msg)
+        if self.titles is not None and len(self.titles) != len(self.ids):
+            msg = f"titles must be as many as ids, {len(self.ids)}. Got {len(self.titles)}."
+            raise InputError(msg)
+
+    @classmethod
+    def of(cls, names: Any) -> LabelNames | None:
+        """Names from a list of text, a file, LabelNames or None."""
+        if names is None or isinstance(names, cls):
+            return names
+        return load_label_names(names) if isinstance(names, (str, os.PathLike)) else cls(names)
+
+    def number_of(self, name: str) -> int | None:
+        """The number of a label, or None for a name that is not among these."""
+        return self._numbers.get(name)
+
+    def title_of(self, label: int) -> str:
+        """What people call a label: its title, or its identifier where there is none."""
+        return (self.titles[label] if self.titles is not None else "") or self.ids[label]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LabelNames) and (self.ids, self.titles) == (other.ids, other.titles)
+
+    def __hash__(self) -> int:
+        return hash(self.ids)
+
+    def __repr__(self) -> str:
+        return f"LabelNames({len(self.ids):,} labels{'' if self.titles is None else ', with titles'})"
+
+
+def load_label_names(path: str | os.PathLike[str]) -> LabelNames:
+    """Read one label a line: an identifier, and after a tab, where there is one, a title."""
+    with opened_text(path) as file:
+        try:
+            lines = file.read().decode("utf-8").split("\n")
+        except UnicodeDecodeError as error:
+            msg = f"{path} must be text in UTF-8. Byte {error.start} is none. Convert the file."
+            raise FileError(msg) from error
+    if lines[-1] == "":
+        lines.pop()
+    fields = [line.split("\t", 1) for line in lines]
+    has_titles = any(len(each) > 1 for each in fields)
+    try:
+        return LabelNames([each[0] for each in fields], [each[-1] for each in fields] if has_titles else None)
+    except InputError as error:
+        msg = f"{path}: {error}"
+        raise FileError(msg) from error
+
+
+def save_label_names(path: str | os.PathLike[str], names: LabelNames) -> None:
+    """Write one label a line, so that :func:`load_label_names` reads it."""
+    for texts, marks in ((names.ids, "\n\r\t"), (names.titles or (), "\n\r")):
+        for name in texts:
+            if any(mark in name for mark in marks):
+                msg = f"Names in a file must hold no line end, and identifiers no tab. Got {name!r}. Rename the label."
+                raise InputError(msg)
+    titles = [""] * len(names) if names.titles is None else [f"\t{title}" for title in names.titles]
+    with written_beside(path) as file:
+        file.write("".join(f"{each}{title}\n" for each, title in zip(names.ids, titles, strict=True)).encode())
+
+
+def find_label_names(path: str | os.PathLike[str], n_labels: int, *, may_be_more: bool = False) -> LabelNames | None:
+    """The names in a file beside another one, where there is one with a line for each of its labels (or more)."""
+    folder = os.path.dirname(os.path.abspath(path))
+    for name in BESIDE:
+        beside = os.path.join(folder, name)
+        if os.path.isfile(beside):
+            lines = count_names(beside)
+            if lines == n_labels or (may_be_more and lines > n_labels):
+                return load_label_names(beside)
+    return None
+
+
+def count_names(path: str | os.PathLike[str]) -> int:
+    """The number of lines, without reading what they say."""
+    lines, last = 0, b"\n"
+    with opened_text(path) as file:
+        while block := file.read(1 << 20):
+            lines += block.count(b"\n")
+            last = block[-1:]
+    return lines + (last != b"\n")

@@ -1,0 +1,214 @@
+"""Label moves: one label takes its best set of instances, and the instances it takes or leaves swap one other label.
+
+A row pass moves one instance at a time, and is stuck where a label should shrink from three instances to one: each of
+them would lose by leaving alone. Here the label moves as a whole. The price of an instance is what it gains elsewhere
+with the slot that the label leaves, or what it loses by giving its weakest label up; at these prices the best set is
+found, and taken if the utility really rises.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tailwise.kernels.best_set import search_near_members
+from tailwise.kernels.compiling import kernel, part, step
+from tailwise.kernels.label_state import call_add_instance, call_gain_of, call_own_gain_of, call_refresh_line
+from tailwise.kernels.row_ascent import below, count_above
+from tailwise.kernels.top_k import holds
+from tailwise.kernels.workbench import VALUE, load_candidates
+
+# Candidates that are compared with the bar at a time.
+CHUNK = 32
+# A label moves if that gains more than this share of what is at stake, since rounding gains nothing.
+LEAST_GAIN = 1e-9
+
+
+class RowPrices(NamedTuple):
+    """What a slot of each instance is worth at present."""
+
+    weakest: np.ndarray  # float64 (n,): gain of the weakest label it has
+    other: np.ndarray  # float64 (n,): gain of the best label it does not have; minus infinity where there is none
+    other_position: np.ndarray  # int32 (n,): that label's place in the row, -1 for none
+
+
+class Undo(NamedTuple):
+    """Swaps of one label move, in order, so that they can be taken back."""
+
+    instances: np.ndarray  # int32 (largest column,)
+    slots: np.ndarray  # int32
+    before: np.ndarray  # int32: position that stood in the slot
+
+
+def make_row_prices(n_instances):
+    """Prices, not known yet."""
+    return RowPrices(np.empty(n_instances), np.empty(n_instances), np.full(n_instances, -1, np.int32))
+
+
+def make_undo(largest_column):
+    """Room for the swaps of a label with so many candidates."""
+    return Undo(*(np.empty(max(1, largest_column), np.int32) for _ in range(3)))
+
+
+@part
+def find_weakest(rows, objective, chosen, i, budget):
+    """Slot of the label that instance i would miss least, and its gain."""
+    labels, values, start = rows.labels, rows.values, rows.indptr[i]
+    slot, weakest = -1, np.inf
+    for c in range(budget):
+        x = start + chosen[i, c]
+        gain = call_own_gain_of(objective, labels[x], np.float64(values[x]))
+        if gain < weakest:
+            slot, weakest = c, gain
+    return slot, weakest
+
+
+@part
+def find_other(rows, objective, chosen, i, budget, hint):
+    """Position of the best label that instance i does not have, and its gain; `hint` is a likely one."""
+    labels, values, slopes, offsets = rows.labels, rows.values, objective.slopes, objective.offsets
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    position, best = -1, -np.inf
+    if hint >= 0 and not holds(chosen, i, budget, hint):
+        position, best = hint, call_gain_of(objective, labels[start + hint], np.float64(values[start + hint]))
+    for first in range(start, stop, CHUNK):
+        last = min(first + CHUNK, stop)
+        if count_above(slopes, offsets, labels, values, first, last, below(best)) > 0:
+            for x in range(first, last):
+                j = labels[x]
+                if slopes[j] * values[x] + offsets[j] >= below(best) and not holds(chosen, i, budget, x - start):
+                    gain = call_gain_of(objective, j, np.float64(values[x]))
+                    if gain > best:
+                        position, best = np.int32(x - start), gain
+    return position, best
+
+
+@step
+def price_row(rows, objective, chosen, budgets, i, prices):
+    """Bring the prices of instance i up to date."""
+    prices.weakest[i] = find_weakest(rows, objective, chosen, i, budgets[i])[1]
+    hint = prices.other_position[i]
+    prices.other_position[i], prices.other[i] = find_other(rows, objective, chosen, i, budgets[i], hint)
+
+
+@kernel
+def price_rows(rows, objective, chosen, budgets, prices, first, last):
+    """Bring the prices of instances first to last up to date.
+
+    Shapes: chosen (n, k), positions within the row; budgets (n,), how many labels each row has. Writes: prices.
+    """
+    for i in range(first, last):
+        price_row(rows, objective, chosen, budgets, i, prices)
+
+
+@step
+def load_column(worth, columns, chosen, budgets, prices, j, bench):
+    """Put the candidates of label j on the workbench, those that have it marked; returns how many there are."""
+    size = load_candidates(worth, columns, j, bench)
+    for x in range(size):
+        i = bench.instances[x]
+        bench.is_member[x] = holds(chosen, i, budgets[i], columns.positions[bench.places[x]])
+        bench.prices[x] = prices.other[i] if bench.is_member[x] else prices.weakest[i]
+    return size
+
+
+@step
+def propose_label(worth, columns, chosen, budgets, prices, j, bench, is_wanted):
+    """Whether label j has a better set at the present prices; if so, it is marked in is_wanted."""
+    size = load_column(worth, columns, chosen, budgets, prices, j, bench)
+    present = search_near_members(worth, j, bench, size)
+    if not bench.found[VALUE] > present + LEAST_GAIN * abs(present):
+        return False
+    for x in range(size):
+        is_wanted[bench.places[x]] = bench.is_best[x]
+    return True
+
+
+@kernel
+def propose_labels(worth, columns, chosen, budgets, prices, labels, bench, is_wanted, moves, first, last):
+    """The labels of a batch, from first to last, propose their best sets.
+
+    Shapes: labels, moves (batch,); is_wanted (nnz,), by columns. Writes: moves, whether a label wants to change;
+    is_wanted, for those.
+    """
+    for r in range(first, last):
+        moves[r] = propose_label(worth, columns, chosen, budgets, prices, labels[r], bench, is_wanted)
+
+
+@part
+def swap(rows, objective, chosen, i, slot, position):
+    """Instance i puts another label into a slot; returns what the utility gains."""
+    start = rows.indptr[i]
+    old, new = start + chosen[i, slot], start + position
+    old_value, new_value = np.float64(rows.values[old]), np.float64(rows.values[new])
+    gain = -call_own_gain_of(objective, rows.labels[old], old_value)
+    call_add_instance(objective, rows.labels[old], old_value, -1.0)
+    gain += call_gain_of(objective, rows.labels[new], new_value)
+    call_add_instance(objective, rows.labels[new], new_value, 1.0)
+    chosen[i, slot] = position
+    return gain
+
+
+@part
+def slot_of(chosen, i, budget, position):
+    slot = -1
+    for c in range(budget):
+        if chosen[i, c] == position:
+            slot = c
+    return slot
+
+
+@step
+def try_swaps(rows, objective, columns, chosen, budgets, prices, j, is_wanted, undo):
+    """Swap instances in and out of label j as it wants; returns what that gains, and how many were swapped."""
+    change, count = 0.0, 0
+    for x in range(columns.indptr[j], columns.indptr[j + 1]):
+        i, position = columns.instances[x], columns.positions[x]
+        slot = slot_of(chosen, i, budgets[i], position)
+        if is_wanted[x] == (slot >= 0):
+            continue
+        if is_wanted[x]:
+            slot = find_weakest(rows, objective, chosen, i, budgets[i])[0]
+        else:
+            position = prices.other_position[i]
+        # The best other label may have come to the instance since it was priced.
+        if slot >= 0 and position >= 0 and not holds(chosen, i, budgets[i], position):
+            undo.instances[count], undo.slots[count], undo.before[count] = i, slot, chosen[i, slot]
+            count += 1
+            change += swap(rows, objective, chosen, i, slot, position)
+    return change, count
+
+
+@step
+def refresh_lines(rows, objective, chosen, undo, count):
+    """Bring the lines of all labels that were swapped up to date."""
+    for u in range(count):
+        start = rows.indptr[undo.instances[u]]
+        call_refresh_line(objective, rows.labels[start + undo.before[u]])
+        call_refresh_line(objective, rows.labels[start + chosen[undo.instances[u], undo.slots[u]]])
+
+
+@step
+def move_label(rows, objective, columns, chosen, budgets, prices, j, is_wanted, undo):
+    """Label j takes the set that it wants, if the utility rises; returns whether it did."""
+    change, count = try_swaps(rows, objective, columns, chosen, budgets, prices, j, is_wanted, undo)
+    if not change > 0.0:
+        for u in range(count - 1, -1, -1):
+            swap(rows, objective, chosen, undo.instances[u], undo.slots[u], undo.before[u])
+        return False
+    refresh_lines(rows, objective, chosen, undo, count)
+    for u in range(count):
+        price_row(rows, objective, chosen, budgets, np.int64(undo.instances[u]), prices)
+    return True
+
+
+@kernel
+def settle_labels(rows, objective, columns, chosen, budgets, prices, labels, is_wanted, moves, undo):
+    """Move the labels of a batch, one by one, where that raises the utility; returns how many moved.
+
+    Writes: chosen, the totals and lines of the objective, prices. Assumes: propose_labels has filled the rest.
+    """
+    n_moved = 0
+    for r in range(labels.size):
+        if moves[r]:
+            n_moved += move_label(rows, objective, columns, chosen, budgets, prices, labels[r], is_wanted, undo)
+    return n_moved

@@ -1,0 +1,275 @@
+"""Block coordinate ascent over instances, in batches (paper, Algorithm 1; the sparse one of the appendix).
+
+The instances of a batch propose their best labels in parallel, all against the same totals. Then the proposals are
+looked at one by one, in order: a row moves only if the utility, with all that moved before it, really rises. So the
+utility never falls, whatever the batch size; a batch of one is the paper's algorithm.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tailwise.kernels.compiling import kernel, part, step
+from tailwise.kernels.label_state import SLACK, add_instance, gain_of, own_gain_of, refresh_line
+from tailwise.kernels.top_k import holds, insert
+
+
+class Swaps(NamedTuple):
+    """What the rows of a batch propose. Labels and probabilities are copied here, close together in memory."""
+
+    positions: np.ndarray  # int32 (batch, k): the whole new row, -1 for an empty slot
+    counts: np.ndarray  # int32 (batch, 2): labels to leave, labels to take
+    labels: np.ndarray  # int32 (batch, 2, k)
+    values: np.ndarray  # float64 (batch, 2, k)
+
+
+class Touched(NamedTuple):
+    """The labels whose totals a batch changed, each once."""
+
+    labels: np.ndarray  # int32 (at most m,)
+    is_listed: np.ndarray  # bool (m,)
+    size: np.ndarray  # int64 (1,)
+
+
+LEAVE, TAKE = 0, 1
+
+# Columns of `slots`: how many labels an instance must take, and how many it may; the rest only where they gain.
+LEAST, MOST = 0, 1
+
+# Candidates that are compared with the bar at a time.
+CHUNK = 32
+
+
+@part
+def bar_of(size, least, most, weakest):
+    """What one more label must gain for a row that has `size` labels, the weakest of them with this gain."""
+    # An empty slot that must be taken is taken at any loss, one that may be at none.
+    return weakest if size >= most else -np.inf if size < least else min(weakest, 0.0)
+
+
+@part
+def find_bar(rows, objective, chosen, i, least, most, gains):
+    """Gains of the labels that instance i has, and what a rival must gain."""
+    labels, values, start = rows.labels, rows.values, rows.indptr[i]
+    size, weakest = 0, np.inf
+    while size < most and chosen[i, size] >= 0:
+        x = start + chosen[i, size]
+        gain = own_gain_of(objective, labels[x], np.float64(values[x]))
+        gains[size] = gain
+        weakest = gain if gain < weakest else weakest
+        size += 1
+    return bar_of(size, least, most, weakest)
+
+
+@part
+def count_above(slopes, offsets, labels, values, first, last, bar):
+    """How many of the candidates from first to last have a line that reaches the bar."""
+    n_above = np.int32(0)
+    # Unsigned indices and no branch: Numba then compiles the loop to gathers of sixteen numbers at a time.
+    for x in range(np.uint64(first), np.uint64(last)):
+        j = np.uint32(labels[x])
+        n_above += np.int32(slopes[j] * values[x] + offsets[j] >= bar)
+    return n_above
+
+
+@part
+def count_own_above(rows, objective, chosen, i, budget, first, last, bar):
+    """How many of them instance i has already, since these are no rivals."""
+    labels, values, slopes, offsets = rows.labels, rows.values, objective.slopes, objective.offsets
+    n_above = 0
+    for c in range(budget):
+        x = rows.indptr[i] + chosen[i, c]
+        if chosen[i, c] >= 0 and first <= x < last:
+            n_above += slopes[labels[x]] * values[x] + offsets[labels[x]] >= bar
+    return n_above
+
+
+@part
+def below(bar):
+    """A single-precision number not above the bar, and below it by no more than the lines' slack."""
+    return np.float32(bar - SLACK * abs(bar)) if bar > -np.inf else np.float32(-np.inf)
+
+
+@part
+def rank_own_labels(chosen, i, budget, gains, positions, r):
+    """Put the labels that instance i has into row r, in order of their gains; returns how many they are."""
+    size = 0
+    while size < budget and chosen[i, size] >= 0:
+        insert(gains, positions, r, size, budget, gains[size], chosen[i, size])
+        size += 1
+    return size
+
+
+@part
+def without_losses(gains, size, least):
+    """How many of `size` labels, best first, are left without those that lose and need not be taken."""
+    while size > least and not gains[size - 1] > 0.0:
+        size -= 1
+    return size
+
+
+@part
+def find_best_labels(rows, objective, chosen, i, least, most, gains, positions, r):
+    """Put the best labels of instance i, its own share of the totals left out, into row r.
+
+    Returns how many they are; -1 where an instance that must fill all its slots has them already.
+    """
+    # Arrays are taken out of their tuples before the loop: in it, each look into a tuple would cost.
+    labels, values, slopes, offsets = rows.labels, rows.values, objective.slopes, objective.offsets
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    bar = find_bar(rows, objective, chosen, i, least, most, gains)
+    size = -1  # until a rival is found, as none is for most rows in most passes
+    for first in range(start, stop, CHUNK):
+        last = min(first + CHUNK, stop)
+        n_above = count_above(slopes, offsets, labels, values, first, last, below(bar))
+        if n_above == 0 or n_above == count_own_above(rows, objective, chosen, i, most, first, last, below(bar)):
+            continue
+        for x in range(first, last):
+            j = labels[x]
+            if slopes[j] * values[x] + offsets[j] >= below(bar) and not holds(chosen, i, most, x - start):
+                gain = gain_of(objective, j, np.float64(values[x]))
+                if not gain < bar:  # so that a slot that must be taken is taken even by what is no number
+                    if size < 0:
+                        size = rank_own_labels(chosen, i, most, gains, positions, r)
+                    insert(gains, positions, r, size, most, gain, np.int32(x - start))
+                    size = min(size + 1, most)
+                    bar = bar_of(size, least, most, gains[size - 1])
+    if least < most:
+        if size < 0:
+            size = rank_own_labels(chosen, i, most, gains, positions, r)
+        size = without_losses(gains, size, least)
+    return size
+
+
+@part
+def note_swap(rows, i, swaps, r, side, position):
+    x = rows.indptr[i] + position
+    c = swaps.counts[r, side]
+    swaps.labels[r, side, c] = rows.labels[x]
+    swaps.values[r, side, c] = rows.values[x]
+    swaps.counts[r, side] = c + 1
+
+
+@part
+def propose(rows, objective, chosen, least, most, i, gains, swaps, r):
+    """Write into row r of swaps what instance i should leave and take."""
+    swaps.counts[r, LEAVE] = 0
+    swaps.counts[r, TAKE] = 0
+    has_choice = most < rows.indptr[i + 1] - rows.indptr[i] or least < most or chosen[i, most - 1] < 0
+    if most > 0 and has_choice:
+        size = find_best_labels(rows, objective, chosen, i, least, most, gains, swaps.positions, r)
+        if size >= 0:
+            swaps.positions[r, size:] = -1  # settle copies the whole row
+            for c in range(most):
+                if chosen[i, c] >= 0 and not holds(swaps.positions, r, size, chosen[i, c]):
+                    note_swap(rows, i, swaps, r, LEAVE, chosen[i, c])
+                if c < size and not holds(chosen, i, most, swaps.positions[r, c]):
+                    note_swap(rows, i, swaps, r, TAKE, swaps.positions[r, c])
+
+
+@step
+def propose_rows(rows, objective, chosen, slots, instances, gains, swaps, first, last):
+    for r in range(first, last):
+        i = instances[r]
+        propose(rows, objective, chosen, slots[i, LEAST], slots[i, MOST], i, gains, swaps, r)
+
+
+@part
+def change_of(objective, swaps, r):
+    """What the utility gains, now, by the swaps of row r."""
+    change = 0.0
+    for c in range(swaps.counts[r, LEAVE]):
+        change -= own_gain_of(objective, swaps.labels[r, LEAVE, c], swaps.values[r, LEAVE, c])
+    for c in range(swaps.counts[r, TAKE]):
+        change += gain_of(objective, swaps.labels[r, TAKE, c], swaps.values[r, TAKE, c])
+    return change
+
+
+@part
+def apply_swaps(objective, swaps, r, touched):
+    for side in range(2):
+        count = 1.0 if side == TAKE else -1.0
+        for c in range(swaps.counts[r, side]):
+            j = swaps.labels[r, side, c]
+            add_instance(objective, j, swaps.values[r, side, c], count)
+            if not touched.is_listed[j]:
+                touched.is_listed[j] = True
+                touched.labels[touched.size[0]] = j
+                touched.size[0] += 1
+
+
+@part
+def is_short(chosen, i, least):
+    """Whether instance i has fewer labels than it must take."""
+    return least > 0 and chosen[i, least - 1] < 0
+
+
+@step
+def settle_rows(objective, chosen, slots, instances, swaps, touched):
+    n_moved = 0
+    for r in range(instances.size):
+        i = instances[r]
+        n_leave, n_take = swaps.counts[r, LEAVE], swaps.counts[r, TAKE]
+        if n_take + n_leave == 0:
+            continue
+        # A row that is short takes its labels even at a loss: the budget asks for them.
+        if is_short(chosen, i, slots[i, LEAST]) or change_of(objective, swaps, r) > 0.0:
+            apply_swaps(objective, swaps, r, touched)
+            for c in range(slots[i, MOST]):
+                chosen[i, c] = swaps.positions[r, c]
+            n_moved += 1
+    for u in range(touched.size[0]):
+        j = touched.labels[u]
+        refresh_line(objective, j)
+        touched.is_listed[j] = False
+    touched.size[0] = 0
+    return n_moved
+
+
+def make_buffers(n_labels, batch, k):
+    """Room for the proposals of a batch and the labels they touch."""
+    swaps = Swaps(
+        np.empty((batch, k), np.int32),
+        np.zeros((batch, 2), np.int32),
+        np.empty((batch, 2, k), np.int32),
+        np.empty((batch, 2, k)),
+    )
+    touched = Touched(
+        np.empty(min(n_labels, 2 * batch * k), np.int32), np.zeros(n_labels, np.bool_), np.zeros(1, np.int64)
+    )
+    return swaps, touched
+
+
+@kernel
+def propose_part(rows, objective, chosen, slots, instances, swaps, first, last):
+    """The instances of a batch, from first to last, propose their best labels.
+
+    Shapes: chosen (n, k), positions within the row, -1 only after the last; slots (n, 2), at most the row's size;
+    instances (batch,). Writes: swaps, rows first to last. Assumes: totals and lines of the objective agree with chosen.
+    """
+    propose_rows(rows, objective, chosen, slots, instances, np.empty(chosen.shape[1]), swaps, first, last)
+
+
+@kernel
+def settle(objective, chosen, slots, instances, swaps, touched):
+    """Move the instances of a batch, one by one, where that raises the utility; returns how many moved.
+
+    Writes: chosen, the totals and lines of the objective, touched. Assumes: propose_part has filled swaps.
+    """
+    return settle_rows(objective, chosen, slots, instances, swaps, touched)
+
+
+@kernel
+def ascend(rows, objective, chosen, slots, order, swaps, touched):
+    """Visit the instances of `order` in batches, on one thread; returns how many of them moved.
+
+    Shapes: as for propose_part; order (any,), instances. Writes: as propose_part and settle.
+    """
+    batch = swaps.counts.shape[0]
+    gains = np.empty(chosen.shape[1])
+    n_moved = 0
+    for start in range(0, order.size, batch):
+        instances = order[start : start + batch]
+        propose_rows(rows, objective, chosen, slots, instances, gains, swaps, 0, instances.size)
+        n_moved += settle_rows(objective, chosen, slots, instances, swaps, touched)
+    return n_moved

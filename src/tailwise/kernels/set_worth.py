@@ -1,0 +1,201 @@
+"""What a set of instances is worth to one label, for sets of any size: linear in the set once its size is fixed.
+
+A set S of q instances with probabilities e is worth at most
+
+    constant + sum over S of h(e),
+    h(e) = slope * e + offset + sum over nodes r of w_r phi_r(e) + tangent * log(1/(1-e)),
+
+and exactly that for what is linear at fixed q (DESIGN: precision, F-beta, recall, balanced accuracy, accuracy, all
+instance-wise utilities; semi-empirical, or exact by quadrature). Jaccard bends upwards in t = sum e, so a chord between
+two values of t lies above it; coverage bends downwards in sum log(1/(1-e)), so a tangent does.
+
+All slopes fall as q grows (a user's formula is looked at for every q), so at the least size of a range they hold for
+the whole range. Nodes hold for sizes from one power of four to the next: a *block*.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tailwise.kernels.compiling import kernel, part, step
+from tailwise.kernels.nodes import BASE, DECAY, WEIGHT, Quadrature, phi
+from tailwise.kernels.psi import call_formula
+
+# Columns of Worth.factors, and how a formula depends on t at fixed q: through the origin, with a slope that falls and
+# bends upwards as q grows; on any line; on a curve. Chords lie above a curve that bends upwards; for others they are a
+# guess, good enough to look for better sets.
+COEFFICIENT, PARAMETER, SHAPE = range(3)
+FALLING, AFFINE, CURVED = 0.0, 1.0, 2.0
+
+# Sizes of a block: from a power of this to the next.
+BLOCK_RATIO = 4
+
+# Sizes at which a user's formula is checked: all up to here, then with growing steps; what rounding may do to a line.
+ALL_SIZES, GROWTH = 64, 1.1
+OFF_LINE = 1e-11
+
+
+# Rows of Worth.curves: t * sum of weight * exp(q * log decay + t * rate) lies above the product nodes, since
+# log 1/(1 - e + e s) <= e times that of the label's largest e, over the largest e.
+CURVE_WEIGHT, LOG_DECAY, RATE = range(3)
+
+
+class Worth(NamedTuple):
+    linear: np.ndarray  # float64 (m, 2): factors of t and q
+    p: np.ndarray  # float64 (m,)
+    reach: np.ndarray  # float64 (m,): the largest t that a set can have
+    n_instances: float
+    formulas: np.ndarray  # int64 (F,): addresses
+    factors: np.ndarray  # float64 (F, 3): coefficient, parameter, shape
+    coverage: float
+    blocks: np.ndarray  # int64 (m + 1,): where the blocks of a label start in quadrature; (0,) without nodes
+    quadrature: Quadrature  # a row for each block, nothing selected; `largest` for each label
+    curves: np.ndarray  # float64 (blocks, 3, R'): of the product nodes; see below
+    has_nodes: bool
+    is_curved: bool  # whether some part is no line in t
+    depends_on_size: bool  # whether h depends on the size of the set at all
+    falls: bool  # whether h falls and bends upwards as the set grows, in all its parts
+
+
+@part
+def formula_at(worth, f, j, t, q):
+    value = call_formula(worth.formulas[f], t, q, worth.p[j], worth.n_instances, worth.factors[f, PARAMETER])
+    return worth.factors[f, COEFFICIENT] * value
+
+
+@part
+def block_of(q):
+    """Number of the block that holds size q."""
+    b = 0
+    while q >= BLOCK_RATIO:
+        q /= BLOCK_RATIO
+        b += 1
+    return b
+
+
+@part
+def row_of(worth, j, b):
+    """Row of block b of label j in the quadrature."""
+    return worth.blocks[j] + b
+
+
+@step
+def affine_formula(worth, f, j, first, last):
+    """Largest slope in t and largest value at t = 0, over sizes first to last; above that of an empty set."""
+    slope, constant = -np.inf, -np.inf
+    for q in range(first, last + 1):
+        t = min(np.float64(q), worth.reach[j])
+        at_0 = formula_at(worth, f, j, 0.0, np.float64(q))
+        constant = max(constant, at_0)
+        slope = max(slope, (formula_at(worth, f, j, t, np.float64(q)) - at_0) / t if t > 0.0 else 0.0)
+    return slope, constant - formula_at(worth, f, j, 0.0, 0.0)
+
+
+@step
+def products_at(worth, j, b, q, t):
+    """At most what the product nodes give a set of q instances that sum to t."""
+    value, row = 0.0, row_of(worth, j, b)
+    for r in range(worth.curves.shape[2]):
+        power = q * worth.curves[row, LOG_DECAY, r] + t * worth.curves[row, RATE, r]
+        value += t * worth.curves[row, CURVE_WEIGHT, r] * np.exp(power)
+    return value
+
+
+@step
+def curve_at(worth, j, b, q, t):
+    """At most what is no line in t gives a set of q instances that sum to t."""
+    value = products_at(worth, j, b, q, t) if worth.has_nodes else 0.0
+    for f in range(worth.formulas.size):
+        if worth.factors[f, SHAPE] == CURVED:
+            value += formula_at(worth, f, j, t, q)
+    return value
+
+
+@step
+def line_of(worth, j, q, first, last, low, high):
+    """Constant, slope and offset of h for sets of q instances, out of a range of sizes with low <= t <= high.
+
+    What falls and bends upwards as q grows is taken at q itself, the rest at its largest over the range: so a sum of
+    positive parts of h is convex in q, and largest at an end of the range.
+    """
+    constant, slope, offset = 0.0, worth.linear[j, 0], worth.linear[j, 1]
+    for f in range(worth.formulas.size):
+        if worth.factors[f, SHAPE] == FALLING:
+            slope += formula_at(worth, f, j, 1.0, np.float64(q))
+        elif worth.factors[f, SHAPE] == AFFINE:
+            formula_slope, formula_constant = affine_formula(worth, f, j, first, last)
+            slope += formula_slope
+            constant += formula_constant
+    if worth.is_curved and high > low:
+        b = block_of(first)
+        at_low = curve_at(worth, j, b, np.float64(first), low)
+        chord = (curve_at(worth, j, b, np.float64(first), high) - at_low) / (high - low)
+        slope += chord
+        constant += at_low - chord * low
+    return constant, slope, offset
+
+
+@step
+def add_nodes(worth, j, b, q, values, size, net):
+    """Add what the nodes give to each of `size` instances, in a set of q."""
+    nodes, row, n_plain = worth.quadrature.linear, row_of(worth, j, b), worth.quadrature.n_plain
+    for r in range(nodes.shape[2]):
+        weight = nodes[row, WEIGHT, r] * np.exp(q * np.log(nodes[row, DECAY, r]))
+        base = nodes[row, BASE, r]
+        if r < n_plain:
+            for x in range(size):
+                net[x] += weight * phi(values[x], base)
+        else:
+            for x in range(size):
+                net[x] += weight * phi(1.0 - values[x], base)
+
+
+@step
+def node_line(worth, j, b, q):
+    """Slope and offset of a line above what the nodes give."""
+    nodes, row, n_plain = worth.quadrature.linear, row_of(worth, j, b), worth.quadrature.n_plain
+    largest = worth.quadrature.largest[j]
+    slope, offset = 0.0, 0.0
+    for r in range(nodes.shape[2]):
+        weight = nodes[row, WEIGHT, r] * np.exp(q * np.log(nodes[row, DECAY, r]))
+        if r < n_plain:
+            slope += weight * phi(largest, nodes[row, BASE, r]) / max(largest, 1e-300)
+        else:
+            offset += weight * phi(1.0 - largest, nodes[row, BASE, r])
+    return slope, offset
+
+
+@step
+def next_size(q):
+    return q + 1 if q < ALL_SIZES else np.int64(q * GROWTH)
+
+
+@kernel
+def find_bend(worth, indptr, f):
+    """A label, size and t where formula f is not on the line between its ends in t; label -1 where there is none."""
+    for j in range(indptr.size - 1):
+        q = 1
+        while q <= indptr[j + 1] - indptr[j]:
+            size, reach = np.float64(q), min(np.float64(q), worth.reach[j])
+            low, high = formula_at(worth, f, j, 0.0, size), formula_at(worth, f, j, reach, size)
+            for share in (0.11, 0.37, 0.5, 0.83):
+                off = formula_at(worth, f, j, share * reach, size) - ((1.0 - share) * low + share * high)
+                if not abs(off) <= OFF_LINE * (abs(low) + abs(high)):
+                    return j, size, share * reach
+            q = next_size(q)
+    return -1, 0.0, 0.0
+
+
+@kernel
+def find_rise(worth, indptr, f):
+    """A label, size and t where formula f rises with the size at fixed t; label -1 where there is none."""
+    for j in range(indptr.size - 1):
+        q = 0
+        while q <= indptr[j + 1] - indptr[j]:
+            for share in (0.0, 0.5, 1.0):
+                t, size = share * min(np.float64(q), worth.reach[j]), np.float64(q)
+                now = formula_at(worth, f, j, t, size)
+                if formula_at(worth, f, j, t, size + 1.0) > now + OFF_LINE * abs(now):
+                    return j, size, t
+            q = next_size(q)
+    return -1, 0.0, 0.0

@@ -1,0 +1,208 @@
+"""Sets of instances of one label on a workbench: the largest numbers of an array, and what a marked set is worth."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tailwise.kernels.compiling import reordering_step, step
+from tailwise.kernels.label_state import LARGEST_BELOW_ONE
+from tailwise.kernels.nodes import BASE, DECAY, WEIGHT, phi
+from tailwise.kernels.set_worth import block_of, formula_at, products_at, row_of
+from tailwise.kernels.top_k import kth_largest
+
+# Room for ranges of sizes that wait: each halving leaves one.
+STACK = 256
+
+
+class Workbench(NamedTuple):
+    """Room for the candidates of one label; each thread has its own."""
+
+    instances: np.ndarray  # int32 (largest column,)
+    places: np.ndarray  # int64: where they stand in the columns
+    values: np.ndarray  # float64: probabilities
+    logs: np.ndarray  # float64: log 1/(1-e), for coverage
+    prices: np.ndarray  # float64
+    net: np.ndarray  # float64: h(e) - price
+    spare: np.ndarray  # float64
+    is_member: np.ndarray  # bool: of the set that is looked at
+    is_best: np.ndarray  # bool: of the best set so far
+    ranges: np.ndarray  # float64 (STACK, 4): first and last size, least and largest t
+    found: np.ndarray  # float64 (6,): see below
+
+
+# Entries of Workbench.found: the upper bound; value, size, sum of probabilities and of logarithms of the best set;
+# sum of probabilities of the set that was looked at last.
+BOUND, VALUE, SIZE, SUM, LOGS, TOUCHED = range(6)
+# Columns of Workbench.ranges.
+FIRST, LAST, LOW, HIGH = range(4)
+
+
+def make_workbench(largest_column):
+    """Room for columns of so many candidates."""
+    c = max(1, largest_column)
+    return Workbench(
+        np.empty(c, np.int32),
+        np.empty(c, np.int64),
+        np.empty(c),
+        np.empty(c),
+        np.empty(c),
+        np.empty(c),
+        np.empty(c),
+        np.empty(c, np.bool_),
+        np.empty(c, np.bool_),
+        np.empty((STACK, 4)),
+        np.empty(6),
+    )
+
+
+@step
+def load_candidates(worth, columns, j, bench):
+    """Put the candidates of label j on the workbench, without their prices; returns how many there are."""
+    start = columns.indptr[j]
+    size = columns.indptr[j + 1] - start
+    for x in range(size):
+        bench.places[x], bench.instances[x] = start + x, columns.instances[start + x]
+        bench.values[x] = columns.values[start + x]
+    if worth.coverage > 0.0:
+        for x in range(size):
+            bench.logs[x] = -np.log1p(-min(bench.values[x], LARGEST_BELOW_ONE))
+    return size
+
+
+class Top(NamedTuple):
+    """The largest positive numbers of an array: how many, their sum, the least of them."""
+
+    size: int
+    total: float
+    least: float
+
+
+@reordering_step
+def sum_above(net, size, fee):
+    """Sum of what the first `size` numbers exceed the fee by."""
+    total = 0.0
+    for x in range(size):
+        total += max(0.0, net[x] - fee)
+    return total
+
+
+@reordering_step
+def sum_line_above(values, prices, size, slope, offset):
+    """The same for slope * value + offset - price."""
+    total = 0.0
+    for x in range(size):
+        total += max(0.0, slope * values[x] + offset - prices[x])
+    return total
+
+
+@step
+def find_top(net, size, most, spare):
+    """At most `most` of the positive ones among the first `size` numbers."""
+    count = 0
+    for x in range(size):  # no branch: which are positive is hard to foresee
+        spare[count] = net[x]
+        count += net[x] > 0.0
+    if count <= most:
+        return Top(count, sum_above(net, size, 0.0), 0.0)
+    least = kth_largest(spare, count, most)
+    return Top(most, sum_above(net, size, least) + most * least, least)
+
+
+@step
+def mark_top(net, size, top, is_member):
+    """Mark the numbers of the top; ties at its end: the first ones."""
+    n_above = 0
+    for x in range(size):
+        is_member[x] = net[x] > top.least
+        n_above += is_member[x]
+    x = 0
+    while n_above < top.size:
+        if net[x] == top.least:
+            is_member[x] = True
+            n_above += 1
+        x += 1
+
+
+@reordering_step
+def sum_members(is_member, numbers, size):
+    total = 0.0
+    for x in range(size):
+        total += numbers[x] if is_member[x] else 0.0
+    return total
+
+
+@step
+def count_members(is_member, size):
+    count = 0
+    for x in range(size):
+        count += is_member[x]
+    return count
+
+
+@step
+def node_value(worth, j, bench, size, q):
+    """What the linear nodes give the marked set of q instances."""
+    nodes, row, n_plain = worth.quadrature.linear, row_of(worth, j, block_of(q)), worth.quadrature.n_plain
+    value = 0.0
+    for r in range(nodes.shape[2]):
+        total = 0.0
+        for x in range(size):
+            if bench.is_member[x]:
+                total += phi(bench.values[x] if r < n_plain else 1.0 - bench.values[x], nodes[row, BASE, r])
+        value += nodes[row, WEIGHT, r] * np.exp(q * np.log(nodes[row, DECAY, r])) * total
+    return value
+
+
+@step
+def value_of_members(worth, j, bench, size):
+    """Worth of the marked set less its prices, of product nodes at most; an empty set is worth nothing."""
+    q = np.float64(count_members(bench.is_member, size))
+    if q == 0.0:
+        return 0.0
+    t = sum_members(bench.is_member, bench.values, size)
+    value = -sum_members(bench.is_member, bench.prices, size)
+    value += worth.linear[j, 0] * t + worth.linear[j, 1] * q
+    for f in range(worth.formulas.size):
+        value += formula_at(worth, f, j, t, q) - formula_at(worth, f, j, 0.0, 0.0)
+    if worth.coverage > 0.0:
+        value += worth.coverage * (1.0 - np.exp(-sum_members(bench.is_member, bench.logs, size)))
+    if worth.has_nodes:
+        value += node_value(worth, j, bench, size, q) + products_at(worth, j, block_of(q), q, t)
+    return value
+
+
+@step
+def start_from_members(worth, j, bench, size):
+    """Take the marked set for the best so far."""
+    bench.found[VALUE] = value_of_members(worth, j, bench, size)
+    for x in range(size):
+        bench.is_best[x] = bench.is_member[x]
+    bench.found[SIZE] = count_members(bench.is_member, size)
+    bench.found[SUM] = sum_members(bench.is_member, bench.values, size)
+    bench.found[LOGS] = sum_members(bench.is_member, bench.logs, size) if worth.coverage > 0.0 else 0.0
+
+
+@step
+def keep_if_better(worth, j, bench, size, top):
+    """Note the set of a bound, if its true value is the best so far."""
+    mark_top(bench.net, size, top, bench.is_member)
+    if value_of_members(worth, j, bench, size) > bench.found[VALUE]:
+        start_from_members(worth, j, bench, size)
+
+
+@step
+def move_to_front(bench, size):
+    """Put the candidates with a positive net value first; returns how many they are."""
+    n_positive = 0
+    for x in range(size):
+        if bench.net[x] > 0.0:
+            y = n_positive
+            n_positive += 1
+            bench.instances[x], bench.instances[y] = bench.instances[y], bench.instances[x]
+            bench.places[x], bench.places[y] = bench.places[y], bench.places[x]
+            bench.values[x], bench.values[y] = bench.values[y], bench.values[x]
+            bench.logs[x], bench.logs[y] = bench.logs[y], bench.logs[x]
+            bench.prices[x], bench.prices[y] = bench.prices[y], bench.prices[x]
+            bench.net[x], bench.net[y] = bench.net[y], bench.net[x]
+            bench.is_best[x], bench.is_best[y] = bench.is_best[y], bench.is_best[x]
+    return n_positive

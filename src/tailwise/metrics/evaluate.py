@@ -1,0 +1,209 @@
+"""The one door for evaluation: true labels and a selection in, an Evaluation out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.errors import InputError
+from tailwise.inputs.checks import check_choice
+from tailwise.inputs.chosen import Chosen
+from tailwise.inputs.matrices import as_array
+from tailwise.inputs.priors import USUAL_PROPENSITY
+from tailwise.metrics.counts import InstanceCounts, LabelCounts, count
+from tailwise.metrics.evaluation import Evaluation
+from tailwise.metrics.evaluation_inputs import (
+    left_out,
+    read_filter,
+    read_priors,
+    read_probabilities,
+    read_selection,
+    read_truth,
+)
+from tailwise.metrics.expected_metrics import check_comparable, expect_metrics
+from tailwise.metrics.frequency import DEFAULT_EDGES, check_edges
+from tailwise.metrics.metric_formulas import INSTANCE_METRICS, average, ratio_for
+from tailwise.metrics.metric_names import find_label_formula, resolve_names
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.inputs.priors import LabelPriors
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    truth: Any,
+    selection: Any,
+    metrics: str | Iterable[str] | None = None,
+    *,
+    k: int | None = None,
+    labels: str = "all",
+    zero_division: float = 0.0,
+    priors: Any = None,
+    propensity: tuple[float, float] = USUAL_PROPENSITY,
+    bins: Any = None,
+    probabilities: Any = None,
+    expectation: str = "exact",
+    condition_positives: Any = None,
+    filter: Any = None,
+    label_names: Any = None,
+) -> Evaluation:
+    r"""Compare a selection with true labels.
+
+    With :math:`t_j, q_j, p_j` the true, predicted and condition positives of label j among n instances,
+    :math:`y_{i1}, y_{i2}, \ldots` whether the first, second, ... chosen label of instance i is true, :math:`|y_i|` its
+    number of true labels, :math:`s_i` its number of slots (k where given, else the number of labels chosen for it), and
+    :math:`w_j` the inverse propensity of label j, the metrics are
+
+    - averages over instances: ``precision`` :math:`\sum_r y_{ir} / s_i`, ``recall`` :math:`\sum_r y_{ir} / |y_i|`,
+      ``ndcg`` :math:`\sum_r y_{ir} d_r / z_i` with :math:`d_r = 1 / \log_2(r + 1)` and
+      :math:`z_i = \sum_{r \le \min(s_i, |y_i|)} d_r`, ``ps-precision`` :math:`\sum_r w_{ir} y_{ir} / s_i`;
+    - quotients of two sums over instances, the value reached over the best value that any selection with as many slots
+      reaches: ``ps-precision-normalised`` :math:`\sum_i s_i^{-1} \sum_r w_{ir} y_{ir}` (PSP@k) and ``ps-ndcg``
+      :math:`\sum_i z_i^{-1} \sum_r w_{ir} y_{ir} d_r` (PSnDCG@k), both as in the Extreme Classification Repository;
+    - averages over labels: ``macro-precision`` :math:`t / q`, ``macro-recall`` :math:`t / p`, ``macro-f1``
+      :math:`2t / (p + q)`, ``macro-fbeta(B)`` :math:`(1 + B^2) t / (B^2 p + q)` for any number B above 0,
+      ``macro-jaccard`` :math:`t / (p + q - t)`, ``macro-accuracy`` :math:`(n - p - q + 2t) / n`; the arithmetic,
+      geometric and harmonic mean of :math:`t / p` and :math:`(n - p - q + t) / (n - p)`: ``macro-balanced-accuracy``,
+      ``macro-gmean``, ``macro-hmean``; ``coverage`` :math:`[t > 0]` and ``catalogue-coverage`` :math:`[q > 0]`;
+    - one number: ``micro-f1`` :math:`2 \sum_j t_j / \sum_j (p_j + q_j)`.
+
+    Parameters
+    ----------
+    truth : array_like, sparse matrix or path
+        True labels as a 0/1 matrix of shape (n, m).
+    selection : Selection, array_like, sparse matrix or path
+        A Selection, an (n, k) array of labels, best first (-1 for an empty slot), or a 0/1 matrix of shape (n, m),
+        sparse or boolean.
+    metrics : str or iterable of str, optional
+        Names from the list above. Default: every one with a fixed name that the input allows (``ps-`` metrics need
+        priors, ``ndcg`` and ``ps-ndcg`` a ranked selection).
+    k : int, optional
+        Evaluate the first k labels of each instance, out of k slots. Default: all labels chosen.
+    labels : {"all", "present"}
+        Average macro metrics and coverages over all m labels, or over those with a true instance only.
+    zero_division : {0.0, 1.0, nan}
+        What 0/0 is; with nan, such labels and instances are left out of the average. An average of nothing is 0/0.
+    priors : LabelPriors, array_like, sparse matrix or path, optional
+        Training labels, for inverse propensities and frequency bins.
+    propensity : (float, float)
+        The parameters a and b of the propensity model, :meth:`LabelPriors.inverse_propensities`.
+    bins : sequence of float, optional
+        Edges on training counts for :meth:`Evaluation.by_frequency`. Default: 10 and 100, that is
+        tail <= 10 < torso <= 100 < head.
+    probabilities : array_like or path, optional
+        Label probabilities of the same instances, in any form that :func:`select` takes: the evaluation then says what
+        was expected by them, beside what came true, for precisions and all averages over labels but
+        ``catalogue-coverage``. The further apart the two, the less the probabilities are to be trusted: see
+        :class:`Calibrator`. Needs ``labels="all"`` and ``zero_division=0``.
+    expectation, condition_positives : optional
+        By what the probabilities are expected to come true, as for :func:`expected_utility`.
+    filter : array_like of shape (pairs, 2) or path, optional
+        Pairs (instance, label) to leave out, from the true labels and from the chosen ones, where those that follow
+        move up: a document is no recommendation for itself.
+    label_names : LabelNames, sequence of str or path, optional
+        The names of all labels, in the order of their numbers, where some of the files name labels.
+
+    Returns
+    -------
+    Evaluation
+        A mapping from names to values, with ``expected`` where probabilities are given. One pass over both inputs,
+        O((n + nnz) k + m) at worst; an expected value takes as long as :func:`expected_utility`.
+
+    Examples
+    --------
+    >>> import numpy as np, tailwise as tw
+    >>> truth = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1]])
+    >>> selection = np.array([[0, 1], [0, 1], [0, 2]])
+    >>> tw.evaluate(truth, selection, ["precision", "recall", "macro-f1", "coverage"], k=1)
+    Evaluation of 3 instances and 3 labels at k=1
+      precision  0.6667
+      recall     0.5000
+      macro-f1   0.2667
+      coverage   0.3333
+    >>> probabilities = np.array([[0.9, 0.4, 0.1], [0.8, 0.1, 0.1], [0.6, 0.2, 0.1]])
+    >>> tw.evaluate(truth, selection, ["precision", "ndcg", "macro-f1"], probabilities=probabilities)
+    Evaluation of 3 instances and 3 labels
+                 realised  expected
+      precision    0.6667    0.4833
+      ndcg         0.8770
+      macro-f1     0.8222    0.4144
+    """
+    _check_options(labels, zero_division, propensity)
+    check_choice("expectation", expectation, ("exact", "semi"))
+    if probabilities is not None:
+        check_comparable(labels, zero_division, filter)
+    source, chosen = read_selection(selection, read_truth(truth, label_names))
+    true = source.matrix
+    label_priors = read_priors(priors, source)
+    excluded = read_filter(filter, source)
+    if excluded is not None:
+        true, chosen = left_out(true, chosen, excluded)
+    names = resolve_names(metrics, has_priors=label_priors is not None, is_ranked=chosen.is_ranked)
+    edges = _choose_edges(bins, label_priors)
+    weights = np.ones(true.shape[1]) if label_priors is None else label_priors.inverse_propensities(*propensity)
+
+    judged = _first_labels(chosen, k)
+    by_label, by_instance = count(true, judged, k, weights, zero_division)
+    averaged = by_label if labels == "all" else by_label.where(by_label.condition_positives > 0)
+    values = {name: _compute(name, averaged, by_instance) for name in names}
+    expected = {}
+    if probabilities is not None:
+        given = read_probabilities(probabilities, source)
+        options = {"expectation": expectation, "condition_positives": condition_positives}
+        expected = expect_metrics(names, given, Chosen(judged, true.shape[1]), k, label_priors, propensity, **options)
+    title = f"Evaluation of {true.shape[0]:,} instances and {true.shape[1]:,} labels" + (f" at k={k}" if k else "")
+    return Evaluation(values, averaged, title, None if label_priors is None else label_priors.counts, edges, expected)
+
+
+def _compute(name: str, by_label: LabelCounts, by_instance: InstanceCounts) -> float:
+    if name not in INSTANCE_METRICS:
+        return by_label.average(find_label_formula(name))
+    zero_division = by_label.zero_division
+    return average(INSTANCE_METRICS[name](by_instance, ratio_for(zero_division)), zero_division)
+
+
+def _check_options(labels: str, zero_division: float, propensity: tuple[float, float]) -> None:
+    if not isinstance(labels, str) or labels not in ("all", "present"):
+        msg = f"labels must be 'all' or 'present'. Got {labels!r}."
+        raise InputError(msg)
+    if not (isinstance(zero_division, Real) and (zero_division in (0, 1) or math.isnan(zero_division))):
+        msg = f"zero_division must be 0.0, 1.0 or nan. Got {zero_division!r}."
+        raise InputError(msg)
+    parameters = as_array(propensity, "propensity")
+    is_pair = parameters.shape == (2,) and parameters.dtype.kind in "fiu"
+    if not is_pair or not ((parameters > 0) & (parameters < np.inf)).all():
+        msg = f"propensity must be a pair (a, b) of numbers above 0. Got {propensity!r}. The usual pair is (0.55, 1.5)."
+        raise InputError(msg)
+
+
+def _choose_edges(bins: Any, priors: LabelPriors | None) -> NDArray | None:
+    if bins is not None and priors is None:
+        msg = f"bins need label priors. Got bins={bins!r} and priors=None. Give priors=training_labels."
+        raise InputError(msg)
+    return None if priors is None else check_edges(DEFAULT_EDGES if bins is None else bins)
+
+
+def _first_labels(chosen: Chosen, k: int | None) -> NDArray:
+    width = chosen.labels.shape[1]
+    if k is None:
+        return np.ascontiguousarray(chosen.labels)
+    if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or not 1 <= k <= width:
+        msg = (
+            f"k must be an integer between 1 and {width}, the largest number of labels chosen for an instance. "
+            f"Got {k!r}. Use k=None (no -k) to evaluate all of them."
+        )
+        raise InputError(msg)
+    if k < width and not chosen.is_ranked:
+        msg = (
+            f"k={k} needs a ranked selection. Got a 0/1 matrix with up to {width} labels per instance, in no order. "
+            "Give a Selection or an (n, k) array of labels, best first, or use k=None (no -k)."
+        )
+        raise InputError(msg)
+    return np.ascontiguousarray(chosen.labels[:, :k])

@@ -1,0 +1,88 @@
+"""What a selection could expect of its metrics, by the probabilities it was made from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.errors import InputError
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.metrics.metric_formulas import INSTANCE_METRICS
+from tailwise.selection.expected_utility import expected_utility
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from tailwise.inputs.priors import LabelPriors
+
+__all__ = ["check_comparable", "expect_metrics"]
+
+_PRECISIONS = ("precision", "ps-precision")
+_WITHOUT_CHANCE = ("catalogue-coverage",)  # a matter of the selection alone
+
+
+def check_comparable(labels: str, zero_division: float, filter: Any) -> None:
+    """Refuse averages that expected utilities do not know."""
+    if filter is not None:
+        msg = "probabilities and filter exclude each other: what was expected counts all pairs. Leave one of them out."
+        raise InputError(msg)
+    if labels != "all" or zero_division != 0:
+        msg = (
+            "probabilities need labels='all' and zero_division=0: expected utilities average over all labels, with "
+            f"0/0 = 0. Got labels={labels!r} and zero_division={zero_division!r}. Leave probabilities out."
+        )
+        raise InputError(msg)
+
+
+def expect_metrics(
+    names: Iterable[str],
+    probabilities: Any,
+    chosen: Chosen,
+    k: int | None,
+    priors: LabelPriors | None,
+    propensity: tuple[float, float],
+    *,
+    expectation: str = "exact",
+    condition_positives: Any = None,
+) -> dict[str, float]:
+    """The expectation of each metric that is a utility.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Metrics. Left out are those that are no utility, and precisions where instances differ in their slots.
+    probabilities : array_like
+        Of the instances and labels that were chosen from.
+    chosen : Chosen
+        The labels that are evaluated.
+    k : int or None
+        Slots of every instance; None for as many as each has labels.
+    priors, propensity
+        For propensity-scored precision.
+    expectation, condition_positives
+        As for :func:`expected_utility`.
+    """
+    candidates = Candidates.of(probabilities)
+    if candidates.shape != chosen.shape:
+        msg = f"probabilities must have the shape of truth, {chosen.shape}. Got {candidates.shape}."
+        raise InputError(msg)
+    slots = _count_slots(chosen.labels, k)
+    names = [name for name in names if _is_utility(name) and (name not in _PRECISIONS or slots.min() == slots.max())]
+    a, b = propensity
+    utilities = {name: f"ps-precision({a}, {b})" if name == "ps-precision" else name for name in names}
+    options = {"priors": priors, "expectation": expectation, "condition_positives": condition_positives}
+    return {
+        name: expected_utility(candidates, chosen, utility, slots, **options) for name, utility in utilities.items()
+    }
+
+
+def _is_utility(name: str) -> bool:
+    return name in _PRECISIONS or not (name in INSTANCE_METRICS or name in _WITHOUT_CHANCE)
+
+
+def _count_slots(labels: NDArray, k: int | None) -> NDArray:
+    return (labels != EMPTY).sum(axis=1) if k is None else np.full(len(labels), k)

@@ -1,0 +1,11 @@
+"""From features to probabilities: the label tree, calibration, and how well calibrated probabilities are."""
+
+from tailwise.models.calibrator import Calibrator
+from tailwise.models.label_tree import LabelTree
+from tailwise.models.plt_greedy import TreeSelection
+from tailwise.models.plt_search import Found
+from tailwise.models.prior_shift import shift_to_priors
+from tailwise.models.reliability import reliability
+from tailwise.models.tree import Tree
+
+__all__ = ["Calibrator", "Found", "LabelTree", "Tree", "TreeSelection", "reliability", "shift_to_priors"]

@@ -1,0 +1,13 @@
+"""Doors for the models that people already have: each turns what a model gives into a CSR of probabilities.
+
+Pass the result to ``select``, and to ``Calibrator`` first where the scores of a model are no honest probabilities.
+"""
+
+from tailwise.models.adapters.lightxml import from_lightxml
+from tailwise.models.adapters.logits import from_logits
+from tailwise.models.adapters.napkinxc import from_napkinxc
+from tailwise.models.adapters.omikuji import from_omikuji
+from tailwise.models.adapters.pecos import from_pecos
+from tailwise.models.adapters.scikit_learn import from_sklearn
+
+__all__ = ["from_lightxml", "from_logits", "from_napkinxc", "from_omikuji", "from_pecos", "from_sklearn"]

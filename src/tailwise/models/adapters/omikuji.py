@@ -1,0 +1,39 @@
+"""Predictions of Omikuji."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tailwise.models.adapters.shortlists import from_pairs
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+__all__ = ["from_omikuji"]
+
+
+def from_omikuji(predictions: Any, n_labels: int) -> sp.csr_array:
+    """What ``Model.predict`` of Omikuji gives, called for one instance after the other, as a CSR of probabilities.
+
+    The scores of Omikuji 0.5 lie in [0, 1] for either loss. Those of the logistic loss are meant as probabilities;
+    those of the hinge loss, its default, only rank: fit a :class:`tailwise.Calibrator` to them first.
+
+    Parameters
+    ----------
+    predictions : list of lists of (int, float)
+        ``[model.predict(features, top_k=100) for features in instances]``: for each instance its (label, score) pairs.
+    n_labels : int
+        Number of labels m; the lists do not tell it.
+
+    Returns
+    -------
+    csr_array of shape (n, m)
+
+    Examples
+    --------
+    >>> from tailwise.models.adapters import from_omikuji
+    >>> from_omikuji([[(2, 0.75), (0, 0.5)], [(1, 1.0)]], n_labels=3).toarray()
+    array([[0.5 , 0.  , 0.75],
+           [0.  , 1.  , 0.  ]])
+    """
+    return from_pairs(predictions, n_labels, "[model.predict(features, top_k=100) for features in instances]")

@@ -1,0 +1,127 @@
+"""A fitted calibrator as one .npz file: numbers and text only, with a version and a checksum."""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from tailwise.datasets.formats.json_text import parse_json
+from tailwise.datasets.formats.npz_archive import read_archive
+from tailwise.datasets.formats.writing import written_beside
+from tailwise.errors import FileError
+from tailwise.models.calibration_curves import CURVES, InContext, Logistic
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.models.calibration_curves import CalibrationCurve
+
+__all__ = ["FITTED", "load_fitted", "save_fitted"]
+
+KIND, VERSION = "tailwise calibrator", 2
+FITTED = ("n_labels_", "curves_", "label_bins_", "label_counts_")
+BY_LABEL = ("label_bins_", "label_counts_")
+RULE = "be a whole file that Calibrator.save (tailwise train --calibrator) wrote"
+REMEDY = "Copy it again, or fit and save again."
+# What a file can break that was made by hand; whatever else fails is no fault of the file.
+BROKEN = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
+
+
+def save_fitted(path: str | os.PathLike[str], parameters: dict[str, Any], fitted: dict[str, Any]) -> None:
+    """Write parameters and fitted attributes; equal calibrators give equal bytes."""
+    curves = fitted["curves_"]
+    bins = np.asarray(parameters["bins"], dtype=float).tolist()
+    arrays = {name: fitted[name] for name in BY_LABEL if fitted[name] is not None}
+    arrays |= {
+        f"{part} {b}": np.asarray(value) for b, curve in enumerate(curves) for part, value in curve._asdict().items()
+    }
+    header = {
+        "kind": KIND,
+        "version": VERSION,
+        "n_labels": fitted["n_labels_"],
+        "curve": type(curves[0]).__name__,
+        "n_curves": len(curves),
+        "parameters": {**parameters, "bins": bins, "random_state": int(parameters["random_state"])},
+        "checksums": {name: _checksum(array) for name, array in arrays.items()},
+    }
+    with written_beside(path) as file:
+        np.savez(file, header=np.array(json.dumps(header, sort_keys=True)), **arrays)
+
+
+def load_fitted(
+    path: str | os.PathLike[str], check: Callable[[dict[str, Any]], None]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read what :func:`save_fitted` wrote, and refuse anything else; `check` refuses wrong parameters."""
+    arrays = read_archive(path, RULE, REMEDY)
+    header = _read_header(arrays, path)
+    try:
+        if {name: _checksum(array) for name, array in arrays.items()} != header["checksums"]:
+            _refuse(path)
+        parameters, fitted = _take_apart(header, arrays)
+        check(parameters)
+    except BROKEN as error:
+        _refuse(path, error)
+    return parameters, fitted
+
+
+def _read_header(arrays: dict[str, NDArray], path: str | os.PathLike[str]) -> dict[str, Any]:
+    try:
+        header = parse_json(str(arrays.pop("header")))
+    except (KeyError, ValueError) as error:
+        _refuse(path, error)
+    if not isinstance(header, dict):
+        _refuse(path)
+    if header.get("kind") != KIND:
+        msg = f"{path} must hold a calibrator. Got a {header.get('kind')}. Load it with what wrote it."
+        raise FileError(msg)
+    version = header.get("version")
+    if version != VERSION:
+        is_old = type(version) is int and version < VERSION
+        remedy = "Fit again and save" if is_old else "Update tailwise to read it"
+        msg = f"{path} must be of version {VERSION}. Got version {version}. {remedy}."
+        raise FileError(msg)
+    return header
+
+
+def _take_apart(header: dict[str, Any], arrays: dict[str, NDArray]) -> tuple[dict[str, Any], dict[str, Any]]:
+    parameters, n_labels, n_curves = header["parameters"], header["n_labels"], header["n_curves"]
+    curve = CURVES[header["curve"]]
+    curves = tuple(curve(*(_as_stored(arrays[f"{part} {b}"]) for part in curve._fields)) for b in range(n_curves))
+    by_label = {name: arrays.get(name) for name in BY_LABEL}
+    bins = by_label["label_bins_"]
+    is_whole = all(each is None or each.shape == (n_labels,) for each in by_label.values())
+    is_fit = bins is None or (bins.dtype.kind in "iu" and bins.min() >= 0 and bins.max() < n_curves)
+    if not (is_whole and is_fit and curves and all(map(_gives_probabilities, curves))):
+        msg = "its arrays do not fit together"
+        raise ValueError(msg)
+    fitted = {"n_labels_": n_labels, "curves_": curves, **by_label}
+    return {**parameters, "bins": tuple(parameters["bins"])}, fitted
+
+
+def _gives_probabilities(curve: CalibrationCurve) -> bool:
+    """Whether a curve rises from numbers to probabilities, as a fitted one does."""
+    if isinstance(curve, Logistic):
+        return bool(np.isfinite(curve).all())
+    if isinstance(curve, InContext) and not (curve.weights.ndim == 1 and np.isfinite(curve.weights).all()):
+        return False
+    knots, values = curve.knots, curve.values
+    is_curve = knots.ndim == 1 and knots.size > 0 and knots.shape == values.shape and bool(np.isfinite(knots).all())
+    return is_curve and bool((np.diff(knots) >= 0).all() and ((values >= 0) & (values <= 1)).all())
+
+
+def _checksum(array: NDArray) -> int:
+    return zlib.crc32(f"{array.dtype} {array.shape}".encode() + array.tobytes())
+
+
+def _as_stored(array: NDArray) -> Any:
+    return array.item() if array.ndim == 0 else array
+
+
+def _refuse(path: str | os.PathLike[str], error: Exception | None = None) -> NoReturn:
+    msg = f"{path} must {RULE}. Got another file, or a damaged one. {REMEDY}"
+    raise FileError(msg) from error

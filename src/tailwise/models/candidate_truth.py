@@ -1,0 +1,59 @@
+"""Which candidates are true: what calibration and reliability both start from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.errors import InputError
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.paths import load_if_path
+from tailwise.metrics.evaluation_inputs import read_truth
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+    from numpy.typing import NDArray
+
+__all__ = ["find_true", "read_candidates", "read_pair"]
+
+
+def read_candidates(probabilities: Any, n_labels: int) -> Candidates:
+    """The candidates of a batch with a known number of labels."""
+    candidates = Candidates.of(load_if_path(probabilities))
+    if candidates.n_labels != n_labels:
+        msg = (
+            f"probabilities must be of {n_labels} labels. Got {candidates.n_labels}. "
+            f"Use Candidates.of(probabilities, n_labels={n_labels}) where a pair or a table does not tell the number."
+        )
+        raise InputError(msg)
+    return candidates
+
+
+def read_pair(probabilities: Any, truth: Any) -> tuple[Candidates, sp.csr_array]:
+    """Candidates and true labels of the same instances and labels."""
+    true = read_truth(truth).matrix
+    candidates = read_candidates(probabilities, true.shape[1])
+    if candidates.n_instances != true.shape[0]:
+        msg = f"probabilities must have the {true.shape[0]} instances of truth. Got {candidates.n_instances}."
+        raise InputError(msg)
+    return candidates, true
+
+
+def find_true(candidates: Candidates, truth: sp.csr_array) -> NDArray:
+    """1.0 for each candidate that is a true label, 0.0 for each that is none; (nnz,), in the order of the rows."""
+    places = _number(candidates.rows.indptr, candidates.rows.labels, candidates.n_labels)
+    wanted = _number(truth.indptr, truth.indices, candidates.n_labels)
+    is_true = np.zeros(places.size)
+    if places.size:
+        found = np.minimum(np.searchsorted(places, wanted), places.size - 1)
+        is_true[found[places[found] == wanted]] = 1.0
+    return is_true
+
+
+def _number(indptr: NDArray, labels: NDArray, n_labels: int) -> NDArray:
+    """The cells of a matrix numbered row by row: ascending, as both sides are canonical."""
+    rows = np.repeat(np.arange(indptr.size - 1, dtype=np.int64), np.diff(indptr))
+    rows *= n_labels
+    rows += labels
+    return rows

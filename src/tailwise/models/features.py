@@ -1,0 +1,154 @@
+"""What a label tree accepts: features, label matrices, parameters."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+
+from tailwise.engines.threads import check_workers
+from tailwise.errors import InputError
+from tailwise.inputs.checks import check_choice, check_size, is_integer
+from tailwise.inputs.matrices import check_matrix
+from tailwise.kernels.node_training import Matrix
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.models.label_tree import LabelTree
+
+__all__ = ["check_features", "check_labels", "check_n_jobs", "check_parameters", "check_random"]
+
+TREES = ("k-means", "random", "huffman")
+LOSSES = ("logistic", "squared-hinge")
+LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn's contract asks for
+
+
+def check_features(estimator: LabelTree, features: Any, *, reset: bool) -> Matrix:
+    """Features as float32 CSR rows; the first time (reset) their number is remembered, later it must be the same."""
+    check_matrix(features, "X")
+    options = {"accept_sparse": "csr", "dtype": np.float32}
+    try:
+        matrix = _validate(estimator, features, reset=reset, **options)
+    except TypeError:  # what is no number at all; scikit-learn's contract asks for a TypeError there
+        raise
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    csr = sp.csr_array(matrix)
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    values = _unit_rows(csr) if estimator.normalise else csr.data
+    return Matrix(csr.indptr.astype(np.int64), csr.indices.astype(np.int32, copy=False), values)
+
+
+def _unit_rows(csr: sp.csr_array) -> NDArray:
+    """The values with every row scaled to length 1; an empty row stays empty."""
+    rows = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
+    lengths = np.sqrt(np.bincount(rows, weights=np.square(csr.data, dtype=np.float64), minlength=csr.shape[0]))
+    lengths[lengths == 0.0] = 1.0
+    return (csr.data / lengths[rows]).astype(np.float32)
+
+
+def check_labels(labels: Any, n_instances: int) -> sp.csr_array:
+    """A 0/1 matrix with one row an instance, as CSR without stored zeros."""
+    if labels is None:
+        msg = "requires y to be passed, but the target y is None: Y must be a 0/1 matrix of shape (n, m)."
+        raise InputError(msg)
+    check_matrix(labels, "Y")
+    matrix = labels if sp.issparse(labels) else _as_dense(labels)
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        msg = (
+            f"Y must be a 0/1 matrix of shape (n, m), one column a label. Got shape {matrix.shape}. "
+            "Use sklearn.preprocessing.MultiLabelBinarizer for lists of labels."
+        )
+        raise InputError(msg)
+    if matrix.shape[0] != n_instances:
+        msg = f"X and Y must have the same number of rows. Got {n_instances} and {matrix.shape[0]}."
+        raise InputError(msg)
+    csr = sp.csr_array(matrix, copy=sp.issparse(matrix))
+    csr.sum_duplicates()
+    is_label = np.isin(csr.data, (0, 1))
+    if not is_label.all():
+        msg = f"Y must hold only 0 and 1. Got {csr.data[~is_label][0]}. Use (Y > 0) for counts or scores."
+        raise InputError(msg)
+    csr.eliminate_zeros()
+    return csr
+
+
+def check_parameters(estimator: LabelTree) -> None:
+    """Refuse parameters that break their rules."""
+    if isinstance(estimator.tree, str):
+        check_choice("tree", estimator.tree, TREES)
+    check_choice("loss", estimator.loss, LOSSES)
+    if not isinstance(estimator.normalise, (bool, np.bool_)):
+        msg = f"normalise must be True or False. Got {estimator.normalise!r}."
+        raise InputError(msg)
+    check_n_jobs(estimator.n_jobs)
+    check_random(estimator.random_state)
+    check_size("arity", estimator.arity, 2)
+    check_size("leaf_size", estimator.leaf_size, 1)
+    check_size("n_trees", estimator.n_trees, 1)
+    check_size("max_epochs", estimator.max_epochs, 1)
+    if estimator.C is not None:
+        _check_number("C", estimator.C, above=True)
+    if estimator.threshold is not None:
+        _check_number("threshold", estimator.threshold, above=False)
+    _check_number("positive_weight", estimator.positive_weight, above=True)
+    _check_number("tolerance", estimator.tolerance, above=False)
+    if estimator.n_trees > 1 and not (isinstance(estimator.tree, str) and estimator.tree != "huffman"):
+        msg = f"n_trees must be 1 for a tree that is given or Huffman's: all would be equal. Got {estimator.n_trees}."
+        raise InputError(msg)
+
+
+def check_random(random_state: Any) -> np.random.RandomState:
+    """The generator behind a seed, or the one given."""
+    try:
+        return check_random_state(random_state)
+    except ValueError as error:
+        msg = (
+            f"random_state must be an integer from 0 to {LARGEST_SEED}, a RandomState, or None. Got {random_state!r}. "
+            "Use another seed, for instance 0."
+        )
+        raise InputError(msg) from error
+
+
+def check_n_jobs(n_jobs: Any) -> int | None:
+    """The number of threads as :class:`tailwise.engines.Threads` takes it: None for all cores."""
+    if n_jobs is None or (is_integer(n_jobs) and n_jobs == -1):
+        return None
+    if not is_integer(n_jobs) or n_jobs < 1:
+        msg = f"n_jobs must be an integer of at least 1, or -1 or None for all cores. Got {n_jobs!r}."
+        raise InputError(msg)
+    check_workers(n_jobs, "n_jobs")
+    return int(n_jobs)
+
+
+def _check_number(name: str, value: Any, *, above: bool) -> None:
+    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or value < 0 or (above and value == 0):
+        msg = f"{name} must be a finite number {'above' if above else 'of at least'} 0. Got {value!r}."
+        raise InputError(msg)
+
+
+def _validate(estimator: LabelTree, features: Any, **options: Any) -> Any:
+    try:
+        from sklearn.utils.validation import validate_data
+    except ImportError:  # before scikit-learn 1.6
+        return estimator._validate_data(features, **options)
+    return validate_data(estimator, features, **options)
+
+
+def _as_dense(labels: Any) -> NDArray:
+    try:
+        matrix = np.asarray(labels)
+    except ValueError as error:
+        msg = "Y must be a matrix with rows of one length. Got rows that differ. Use MultiLabelBinarizer for lists."
+        raise InputError(msg) from error
+    if matrix.dtype.kind not in "fiub":
+        msg = f"Y must hold only 0 and 1. Got an array of dtype {matrix.dtype}. Use MultiLabelBinarizer for names."
+        raise InputError(msg)
+    return matrix

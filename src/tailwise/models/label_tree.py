@@ -1,0 +1,354 @@
+"""`LabelTree`: a probabilistic label tree with scikit-learn's contract."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tailwise.engines import Threads
+from tailwise.errors import InputError
+from tailwise.inputs.checks import check_size
+from tailwise.inputs.matrices import as_dense
+from tailwise.models.features import (
+    check_features,
+    check_labels,
+    check_n_jobs,
+    check_parameters,
+    check_random,
+)
+from tailwise.models.plt_greedy import select_on_tree
+from tailwise.models.tree_ensemble import search_trees
+from tailwise.models.tree_file import load_tree, save_tree
+from tailwise.models.tree_fitting import fit_trees
+from tailwise.utilities import LabelPriors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.kernels.node_training import Matrix
+    from tailwise.models.plt_greedy import TreeSelection
+    from tailwise.models.plt_search import Found
+    from tailwise.utilities import Utility
+
+__all__ = ["LabelTree"]
+
+
+class LabelTree(ClassifierMixin, BaseEstimator):
+    r"""Label probabilities for many labels from sparse features: a probabilistic label tree.
+
+    The labels are the leaves of a tree. Each node v has a classifier that estimates, from the instances that reach its
+    parent, the probability that v is reached, too; the probability of label j is the product along its path,
+
+    .. math:: \eta_j(x) = \prod_{v \in \text{path}(j)} P(z_v = 1 \mid z_{\text{parent}(v)} = 1, x),\qquad
+        z_v = 1 \text{ if } x \text{ has a label below } v.
+
+    Only a small part of the tree is looked at to find the best labels of an instance, and they are the best for sure.
+
+    Parameters
+    ----------
+    tree : {"k-means", "random", "huffman"} or array_like of int
+        How the tree is built: similar labels together (balanced spherical k-means on the means of their positives'
+        features); at random; frequent labels near the root; or the parent of every node, labels first
+        (:meth:`tailwise.models.Tree.from_parents`).
+    arity : int
+        Most children of an inner node above the lowest.
+    leaf_size : int
+        Most labels below a lowest inner node. Huffman's tree does not use it.
+    n_trees : int
+        Trees whose probabilities are averaged.
+    loss : {"logistic", "squared-hinge"}
+        "logistic" gives probabilities; "squared-hinge" often ranks better, and what it gives, the logistic function of
+        :math:`3 w \cdot x + 1` for each node, wants a :class:`tailwise.Calibrator` to be a probability.
+    normalise : bool
+        Scale every feature row to length 1 first. Raw counts then train as well as TF-IDF, and C means the same.
+    C : float, optional
+        Cost of an error, beside half the squared length of the weights; by default 10 for the logistic loss and 1 for
+        the squared hinge.
+    positive_weight : float
+        Cost of an error on a positive, in units of C. Values above 1 rank rare labels higher: 4, with ``C=0.5`` and
+        the squared hinge, ranked best on library records.
+    threshold : float, optional
+        Weights that are smaller, in absolute value, are dropped: the model is smaller and faster. By default 0.2 for
+        the logistic loss and 0.1 for the squared hinge, whose weights are smaller.
+    tolerance : float
+        Training of a node ends when no dual variable moved by more than this share of C in an epoch.
+    max_epochs : int
+        Training of a node ends after so many epochs.
+    n_jobs : int, optional
+        Threads; None or -1 for all cores. Results are the same for every number.
+    random_state : int, RandomState instance or None
+        Seed of the clustering and of the order of instances.
+    progress : bool
+        Show a progress bar on standard error.
+
+    Attributes
+    ----------
+    n_features_in_, n_labels_ : int
+        Numbers of features and of labels.
+    priors_ : LabelPriors
+        Training frequencies of the labels.
+    trees_ : list of FittedTree
+        The trees and the weights of their nodes.
+
+    Notes
+    -----
+    A label never seen in training, and every node with only such labels below, gets the probability 1 / (n + 2) given
+    its parent, which n instances reach. Instances without labels train the children of the root. Empty feature rows are
+    accepted; the biases decide for them. Ctrl-C or an error during fit leaves the estimator as it was.
+    Paper: appendix on efficient inference with probabilistic label trees.
+
+    Examples
+    --------
+    >>> import numpy as np, tailwise as tw
+    >>> X = np.eye(4).repeat(5, axis=0)
+    >>> Y = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]]).repeat(5, axis=0)
+    >>> model = tw.LabelTree(leaf_size=2).fit(X, Y)
+    >>> model.predict_proba(np.eye(4), top=2).toarray().round(1)
+    array([[0.9, 0.1, 0. ],
+           [0.9, 0.9, 0. ],
+           [0. , 0. , 0.9],
+           [0. , 0. , 0. ]], dtype=float32)
+    >>> model.select(np.eye(4), "macro-recall", k=1).labels.ravel()
+    array([0, 1, 2, 2], dtype=int32)
+    """
+
+    def __init__(
+        self,
+        tree: Any = "k-means",
+        *,
+        arity: int = 128,
+        leaf_size: int = 256,
+        n_trees: int = 1,
+        loss: str = "logistic",
+        normalise: bool = True,
+        C: float | None = None,
+        positive_weight: float = 1.0,
+        threshold: float | None = None,
+        tolerance: float = 0.1,
+        max_epochs: int = 20,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        progress: bool = False,
+    ) -> None:
+        self.tree = tree
+        self.arity = arity
+        self.leaf_size = leaf_size
+        self.n_trees = n_trees
+        self.loss = loss
+        self.normalise = normalise
+        self.C = C
+        self.positive_weight = positive_weight
+        self.threshold = threshold
+        self.tolerance = tolerance
+        self.max_epochs = max_epochs
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, Y: Any) -> LabelTree:
+        """Build the trees and train their nodes.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix of shape (n, features)
+            Features; kept in single precision.
+        Y : array_like or sparse matrix of shape (n, m)
+            0/1 matrix of the labels.
+
+        Returns
+        -------
+        LabelTree
+            This estimator.
+        """
+        check_parameters(self)
+        before = self.__dict__.copy()
+        try:
+            matrix = check_features(self, X, reset=True)
+            labels = check_labels(Y, matrix.indptr.size - 1)
+            seed = int(check_random(self.random_state).randint(2**31 - 1))
+            with self._threads() as threads:
+                self.trees_ = fit_trees(self, matrix, labels, seed, threads)
+        except BaseException:  # Ctrl-C, too: a model that was fitted before goes on working
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        self.n_labels_ = labels.shape[1]
+        self.priors_ = LabelPriors.from_labels(labels)
+        self._output_type = None if sp.issparse(Y) else np.asarray(Y).dtype
+        return self
+
+    def predict_proba(self, X: Any, top: int = 100, *, beam: int | None = None) -> sp.csr_array:
+        """Probabilities of the most probable labels.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix of shape (n, features)
+            Features.
+        top : int
+            Labels per instance, at most m of them.
+        beam : int, optional
+            Follow only so many nodes of each level: faster, and no longer exact.
+
+        Returns
+        -------
+        csr_array of float32, shape (n, m)
+            With ``top`` stored entries a row (fewer where a beam finds fewer), labels ascending.
+        """
+        found = self.search(X, min(check_size("top", top, 1), self._fitted_labels()), beam=beam)
+        return _as_csr(found.labels, found.probabilities.astype(np.float32), self.n_labels_)
+
+    def predict(self, X: Any, k: int | None = None) -> Any:
+        """The k most probable labels of each instance; without k, those of probability 1/2 or more.
+
+        Returns
+        -------
+        csr_array or ndarray of shape (n, m)
+            0/1 matrix, sparse where Y was sparse in `fit`, and of the type that Y had.
+        """
+        n_labels = self._fitted_labels()
+        found = self._search_likely(X) if k is None else self.search(X, check_size("k", k, 1, n_labels))
+        ones = np.ones(found.labels.shape, np.int8)
+        if self._output_type is None:
+            return _as_csr(found.labels, ones, n_labels)
+        return _as_csr(found.labels, ones, n_labels).toarray().astype(self._output_type)
+
+    def search(self, X: Any, k: int, *, beam: int | None = None, weights: Any = None) -> Found:
+        r"""The k labels of largest :math:`w_j \eta_j` for each instance, best first, and how much of the tree was seen.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix of shape (n, features)
+            Features.
+        k : int
+            Labels per instance.
+        beam : int, optional
+            Follow only so many nodes of each level: faster, and no longer exact.
+        weights : array_like of shape (m,), optional
+            Weights w of the labels, at least 0; by default all 1.
+
+        Returns
+        -------
+        Found
+            With ``labels`` and ``probabilities`` of shape (n, k) and ``visited``, the number of nodes, of shape (n,).
+        """
+        n_labels = self._fitted_labels()
+        check_size("k", k, 1, n_labels)
+        beam = 0 if beam is None else check_size("beam", beam, 1)
+        slopes = None if weights is None else _check_weights(weights, n_labels)
+        matrix = self._features(X)
+        with self._threads() as threads:
+            return search_trees(self.trees_, matrix, int(k), threads, slopes=slopes, beam=beam)
+
+    def select(
+        self, X: Any, utility: Utility | str, k: int, *, method: str = "auto", top: int = 100, **options: Any
+    ) -> TreeSelection:
+        r"""Choose k labels for each instance so that the batch as a whole scores best.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix of shape (n, features)
+            Features of the batch.
+        utility : Utility or str
+            What to maximise, as for :func:`tailwise.select`. Priors are those of the training labels.
+        k : int
+            Labels per instance.
+        method : {"auto", "tree", ...}
+            "tree" searches the tree for the labels of largest gain, without a shortlist: the exact optimum of a utility
+            that is linear in the predictions; of others, like macro-precision and coverage, the greedy selection, each
+            instance given those before it. "auto" takes "tree" where that is exact, and else hands the ``top`` most
+            probable labels of each instance to :func:`tailwise.select`; every other method is one of that function.
+        top : int
+            Length of the shortlist, where there is one.
+        **options
+            Of :func:`tailwise.select`; with "tree", only ``seed`` (of the order of instances) and
+            ``condition_positives``. By default p is the training prior times n: the tree does not add up probabilities
+            of labels that it does not look at.
+
+        Returns
+        -------
+        TreeSelection
+            A :class:`tailwise.Selection` with ``visited``, the number of nodes seen for each instance.
+        """
+        check_size("k", k, 1, self._fitted_labels())
+        return select_on_tree(self, X, utility, int(k), method, top, options)
+
+    @property
+    def classes_(self) -> NDArray:
+        """The labels, 0 to m - 1."""
+        if not hasattr(self, "n_labels_"):
+            msg = "LabelTree has no classes_ before fit."
+            raise AttributeError(msg)
+        return np.arange(self.n_labels_)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to one file, from which :meth:`load` maps it into memory."""
+        self._fitted_labels()
+        save_tree(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> LabelTree:
+        """Read what :meth:`save` wrote; weights are mapped, not copied, and nothing is unpickled."""
+        return load_tree(cls, path)
+
+    def _fitted_labels(self) -> int:
+        check_is_fitted(self)
+        return self.n_labels_
+
+    def _features(self, X: Any) -> Matrix:
+        return check_features(self, X, reset=False)
+
+    def _threads(self) -> Threads:
+        return Threads(check_n_jobs(self.n_jobs), name="n_jobs")
+
+    def _search_likely(self, X: Any) -> Found:
+        """All labels of probability 1/2 or more: as many are asked for as it takes."""
+        matrix, k = self._features(X), min(16, self.n_labels_)
+        with self._threads() as threads:
+            while True:
+                found = search_trees(self.trees_, matrix, k, threads)
+                if k == self.n_labels_ or (found.probabilities[:, -1] < 0.5).all():
+                    return found._replace(labels=np.where(found.probabilities >= 0.5, found.labels, -1))
+                k = min(4 * k, self.n_labels_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "trees_")
+
+    def _more_tags(self) -> dict[str, Any]:  # before scikit-learn 1.6
+        return {"multilabel": True, "multioutput_only": True, "binary_only": True, "requires_y": True}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _as_csr(labels: NDArray, values: NDArray, n_labels: int) -> sp.csr_array:
+    """Rows of labels, -1 for none, with their values as CSR, labels ascending."""
+    order = np.argsort(labels, axis=1, kind="stable")
+    labels, values = np.take_along_axis(labels, order, axis=1), np.take_along_axis(values, order, axis=1)
+    is_label = labels >= 0
+    indptr = np.concatenate([[0], np.cumsum(is_label.sum(axis=1))])
+    if indptr[-1] <= np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)
+    return sp.csr_array((values[is_label], labels[is_label], indptr), shape=(labels.shape[0], n_labels))
+
+
+def _check_weights(weights: Any, n_labels: int) -> NDArray:
+    array = as_dense(weights, "weights")
+    if array.shape != (n_labels,) or not (np.isfinite(array).all() and (array >= 0).all()):
+        came = (
+            f"shape {array.shape}" if array.shape != (n_labels,) else f"values from {array.min():g} to {array.max():g}"
+        )
+        msg = f"weights must be {n_labels} finite numbers of at least 0, one per label. Got {came}."
+        raise InputError(msg)
+    return array

@@ -1,0 +1,74 @@
+"""Predictions for instances that the model was not trained on, by cross-validation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from tailwise.errors import InputError
+from tailwise.inputs.checks import is_integer
+from tailwise.inputs.matrices import as_array
+from tailwise.models.adapters import from_sklearn
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["predict_out_of_fold"]
+
+
+def predict_out_of_fold(
+    estimator: Any, X: Any, Y: Any, folds: int, seed: int, options: dict[str, Any], *, progress: bool = False
+) -> sp.csr_array:
+    """Train a copy without each fold, let it predict that fold, and put the rows back in their order.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Copied for each fold, never fitted itself.
+    X, Y : matrices of n rows
+        Training features and labels, dense or sparse: the model gets them as they are.
+    folds : int
+        Number of parts, drawn at random from `seed`.
+    options : dict
+        Passed on to ``predict_proba``.
+    progress : bool
+        Show a bar, one step a fold.
+
+    Returns
+    -------
+    csr_array of shape (n, m)
+    """
+    from tqdm import tqdm
+
+    X, Y = _as_rows(X, "X"), _as_rows(Y, "Y")
+    parts = _draw_folds(X.shape[0], Y.shape[0], folds, seed)
+    predicted = []
+    for part in tqdm(parts, desc="cross-validation", unit=" folds", disable=not progress):
+        others = np.setdiff1d(np.arange(X.shape[0]), part, assume_unique=True)
+        model = clone(estimator).fit(X[others], Y[others])
+        predicted.append(from_sklearn(model, X[part], **options))
+    order = np.argsort(np.concatenate(parts))
+    return sp.csr_array(sp.vstack(predicted, format="csr"))[order]
+
+
+def _as_rows(matrix: Any, name: str) -> Any:
+    """Something whose rows can be taken by number."""
+    array = as_array(matrix, name)
+    if array.ndim == 0:
+        msg = f"{name} must have a row for each instance. Got {matrix!r:.80}."
+        raise InputError(msg)
+    return sp.csr_array(array) if sp.issparse(array) else array
+
+
+def _draw_folds(n_features_rows: int, n_instances: int, folds: int, seed: int) -> list[NDArray]:
+    if n_features_rows != n_instances:
+        msg = f"X must have the {n_instances} instances of Y. Got {n_features_rows}."
+        raise InputError(msg)
+    if not is_integer(folds) or not 2 <= folds <= n_instances:
+        msg = f"folds must be an integer between 2 and {n_instances}, the number of instances. Got {folds!r}."
+        raise InputError(msg)
+    shuffled = np.random.default_rng(seed).permutation(n_instances)
+    return [np.sort(part) for part in np.array_split(shuffled, folds)]

@@ -1,0 +1,211 @@
+"""How often probabilities come true: reliability diagrams and the expected calibration error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tailwise.errors import InputError, MissingExtraError
+from tailwise.inputs.checks import check_choice, check_size
+from tailwise.models.candidate_truth import find_true, read_pair
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Reliability", "ReliabilityBin", "reliability"]
+
+STRATEGIES = ("quantile", "uniform")
+
+
+class ReliabilityBin(NamedTuple):
+    """Candidates of similar probability: how many, what they promise on average, and what share of them is true."""
+
+    lowest: float
+    highest: float
+    n_candidates: int
+    mean_probability: float
+    share_true: float
+
+
+@dataclass(frozen=True, repr=False)
+class Reliability:
+    """How often probabilities come true; made by :func:`tailwise.reliability`.
+
+    Attributes
+    ----------
+    bins : tuple of ReliabilityBin
+        ``lowest``, ``highest``, ``n_candidates``, ``mean_probability``, ``share_true`` of each bin that is not empty,
+        ascending.
+    k : int or None
+        Candidates of each instance that were looked at; None for all.
+    """
+
+    bins: tuple[ReliabilityBin, ...]
+    k: int | None
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of candidates looked at."""
+        return sum(each.n_candidates for each in self.bins)
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error: distance of promise and truth, averaged over the candidates."""
+        return self._average([abs(each.mean_probability - each.share_true) for each in self.bins])
+
+    @property
+    def largest_error(self) -> float:
+        """The distance in the worst bin."""
+        return max(abs(each.mean_probability - each.share_true) for each in self.bins)
+
+    @property
+    def chance_error(self) -> float:
+        """About what the error would be, by chance alone, if the probabilities were the true ones."""
+        spreads = [each.mean_probability * (1 - each.mean_probability) / each.n_candidates for each in self.bins]
+        return self._average([np.sqrt(2 / np.pi * spread) for spread in spreads])
+
+    @property
+    def mean_probability(self) -> float:
+        """What the candidates promise on average."""
+        return self._average([each.mean_probability for each in self.bins])
+
+    @property
+    def share_true(self) -> float:
+        """What share of the candidates is true."""
+        return self._average([each.share_true for each in self.bins])
+
+    def _average(self, values: list[float]) -> float:
+        return float(np.average(values, weights=[each.n_candidates for each in self.bins]))
+
+    def plot(self, axes: Any = None, *, label: str | None = None) -> Any:
+        """Draw the reliability diagram with matplotlib, and return the axes.
+
+        Parameters
+        ----------
+        axes : matplotlib Axes, optional
+            Where to; several curves may share one. Default: a new figure, with the diagonal of perfect calibration.
+        label : str, optional
+            Name in the legend; the error is added. Default: "model".
+        """
+        if axes is None:
+            axes = _new_diagram()
+        promised = [each.mean_probability for each in self.bins]
+        axes.plot(
+            promised,
+            [each.share_true for each in self.bins],
+            marker="o",
+            markersize=4,
+            label=f"{label or 'model'} (error {100 * self.error:.2f} %)",
+        )
+        axes.set_xlabel("probability, mean of a bin")
+        axes.set_ylabel("share that is true")
+        axes.legend(frameon=False, loc="upper left")
+        return axes
+
+    def __repr__(self) -> str:
+        which = "all candidates" if self.k is None else f"the {self.k} most probable candidates of each instance"
+        lines = [
+            f"Reliability of {which}, {self.n_candidates:,} in all",
+            f"  expected calibration error {self.error:.4f} ({self.chance_error:.4f} by chance alone), "
+            f"largest {self.largest_error:.4f}",
+            f"  promised {self.mean_probability:.4f}, true {self.share_true:.4f}",
+            "        probability  candidates  promised    true",
+        ]
+        for each in self.bins:
+            span = f"{each.lowest:.4f} - {each.highest:.4f}"
+            lines.append(
+                f"  {span:>17}  {each.n_candidates:>10,}  {each.mean_probability:>8.4f}  {each.share_true:>6.4f}"
+            )
+        return "\n".join(lines)
+
+
+def reliability(
+    probabilities: Any, truth: Any, k: int | None = 5, *, bins: int = 15, strategy: str = "quantile"
+) -> Reliability:
+    r"""How often probabilities come true.
+
+    Of each instance the k most probable candidates are taken (ties: the smaller label; all it has, if fewer), of all
+    instances together, and sorted into bins B by their probability :math:`\eta`. With the mean promise
+    :math:`\bar\eta_B` and the share :math:`\bar y_B` of true labels of a bin, and N candidates in all, the expected
+    calibration error at k is
+
+    .. math:: \sum_B \frac{|B|}{N} \, | \bar\eta_B - \bar y_B | .
+
+    Parameters
+    ----------
+    probabilities : array_like or path
+        Label probabilities in any form that :meth:`Candidates.of` takes, or a file.
+    truth : array_like, sparse matrix or path
+        True labels as a 0/1 matrix of shape (n, m).
+    k : int or None
+        Candidates of each instance; None for all of them.
+    bins : int
+        Number of bins. Empty ones are left out, so that there may be fewer.
+    strategy : {"quantile", "uniform"}
+        Bins of the same number of candidates (equal probabilities stay together), or of the same width on [0, 1].
+
+    Returns
+    -------
+    Reliability
+        ``error``, ``chance_error``, ``largest_error``, ``bins``, ``plot()``; it prints as a table.
+
+    Examples
+    --------
+    >>> import numpy as np, tailwise as tw
+    >>> rng = np.random.default_rng(0)
+    >>> probabilities = rng.random((5000, 4))
+    >>> truth = rng.random((5000, 4)) < probabilities**2  # a model that promises too much
+    >>> tw.reliability(probabilities, truth, k=2, bins=3)
+    Reliability of the 2 most probable candidates of each instance, 10,000 in all
+      expected calibration error 0.1638 (0.0056 by chance alone), largest 0.2321
+      promised 0.7037, true 0.5399
+            probability  candidates  promised    true
+        0.0188 - 0.6292       3,333    0.4631  0.2310
+        0.6292 - 0.8269       3,333    0.7334  0.5419
+        0.8269 - 1.0000       3,334    0.9145  0.8467
+    """
+    check_choice("strategy", strategy, STRATEGIES)
+    check_size("bins", bins)
+    candidates, true = read_pair(probabilities, truth)
+    if k is not None:
+        candidates = candidates.keep_top(check_size("k", k, remedy="Use k=None for all candidates."))
+    if candidates.n_entries == 0:
+        msg = "probabilities must hold at least one candidate. Got none."
+        raise InputError(msg)
+    values = candidates.rows.values.astype(np.float64)
+    return Reliability(_fill_bins(values, find_true(candidates, true), bins, strategy), k)
+
+
+def _fill_bins(values: NDArray, is_true: NDArray, n_bins: int, strategy: str) -> tuple[ReliabilityBin, ...]:
+    order = np.argsort(values, kind="stable")
+    values, is_true = values[order], is_true[order]
+    if strategy == "quantile":
+        wanted = np.arange(n_bins) * values.size // n_bins
+        starts = np.searchsorted(values, values[wanted], side="left")  # equal probabilities fall into one bin
+    else:
+        starts = np.searchsorted(values, np.arange(n_bins) / n_bins, side="left")
+    starts = np.unique(starts[starts < values.size])
+    ends = np.append(starts[1:], values.size)
+    return tuple(
+        ReliabilityBin(
+            float(values[first]),
+            float(values[last - 1]),
+            int(last - first),
+            float(values[first:last].mean()),
+            float(is_true[first:last].mean()),
+        )
+        for first, last in zip(starts, ends, strict=True)
+    )
+
+
+def _new_diagram() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        msg = "plot needs matplotlib, which is not installed. Run: pip install 'tailwise[plot]'"
+        raise MissingExtraError(msg) from error
+    axes = pyplot.figure(figsize=(5, 5), layout="constrained").add_subplot()
+    axes.plot([0, 1], [0, 1], color="0.7", linewidth=1, label="what it says is what comes true")
+    return axes

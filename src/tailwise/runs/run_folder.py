@@ -1,0 +1,148 @@
+"""The folder of a run, read back: what was chosen, from what, and what came true."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailwise.datasets import load, load_label_names, load_labels, load_priors, load_selection
+from tailwise.errors import FileError
+from tailwise.inputs.priors import USUAL_PROPENSITY
+from tailwise.runs.json_records import Record
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+    from tailwise.datasets import LabelNames
+    from tailwise.inputs.chosen import Chosen
+    from tailwise.utilities import LabelPriors
+
+__all__ = ["RUN_RECORD", "RunFolder", "read_run_folder"]
+
+RUN_RECORD = "run.json"
+
+
+@dataclass(frozen=True, eq=False)
+class RunFolder:
+    """What ``tailwise run`` wrote.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    record : Record
+        run.json.
+    utility : str
+        What was maximised.
+    k : int or None
+        Labels per instance; None for no budget.
+    search : dict
+        The options of the selection.
+    selection : Chosen
+        The labels of each instance.
+    priors : LabelPriors
+        Training frequencies.
+    propensity : (float, float)
+        a and b of the propensity model.
+    probabilities, truth : csr_array or None
+        What was chosen from, and what was true; None where the run had none.
+    names : LabelNames or None
+        What the labels are called.
+    """
+
+    path: Path
+    record: Record
+    utility: str
+    k: int | None
+    search: dict[str, Any]
+    selection: Chosen
+    priors: LabelPriors
+    propensity: tuple[float, float]
+    probabilities: sp.csr_array | None
+    truth: sp.csr_array | None
+    names: LabelNames | None
+
+    @property
+    def n_instances(self) -> int:
+        return self.selection.n_instances
+
+    @property
+    def n_labels(self) -> int:
+        return self.selection.n_labels
+
+    @property
+    def basis(self) -> dict[str, Any]:
+        """By what the run expects a utility; options of :func:`tailwise.expected_utility`."""
+        return {
+            "expectation": self.record.part("selection").get("expectation", str),
+            "priors": self.priors,
+            "condition_positives": self.search.get("condition_positives"),
+        }
+
+    def name_of(self, label: int) -> str:
+        """What people call a label."""
+        return f"label {label}" if self.names is None else self.names.title_of(label)
+
+
+def read_run_folder(path: str | os.PathLike[str]) -> RunFolder:
+    """Read a folder; what its record speaks of must be there."""
+    folder = Path(path)
+    record = Record.read(folder / RUN_RECORD)
+    configuration = record.part("configuration")
+    search = configuration.get("selection", dict)
+    has_truth = record.get("metrics", dict, may_be_none=True) is not None
+    has_probabilities = search.get("method") != "tree"
+    names = folder / "labels.txt"
+    run = RunFolder(
+        folder,
+        record,
+        configuration.get("utility", str),
+        configuration.get("k", int, may_be_none=True),
+        search,
+        load_selection(_find(folder, "selection.npz")),
+        load_priors(_find(folder, "priors.npz")),
+        _read_propensity(configuration),
+        load(_find(folder, "probabilities.npz")) if has_probabilities else None,
+        load_labels(_find(folder, "truth.npz")) if has_truth else None,
+        load_label_names(names) if names.is_file() else None,
+    )
+    _check_shapes(run)
+    return run
+
+
+def _read_propensity(configuration: Record) -> tuple[float, float]:
+    """The parameters that the run was evaluated with; runs without a word of them had the usual ones."""
+    given = configuration.get("propensity", list, may_be_none=True)
+    if given is None:
+        return USUAL_PROPENSITY
+    if len(given) != 2 or not all(isinstance(each, (int, float)) and each > 0 for each in given):
+        msg = f"{configuration.place} must hold 'propensity', two numbers above 0. Got {given}. Make the folder again."
+        raise FileError(msg)
+    return given[0], given[1]
+
+
+def _find(folder: Path, name: str) -> Path:
+    path = folder / name
+    if not path.is_file():
+        msg = f"{folder} must hold {name}, of which its record speaks. It is missing. Make the folder again."
+        raise FileError(msg)
+    return path
+
+
+def _check_shapes(run: RunFolder) -> None:
+    shape = run.selection.shape
+    for name, came, wanted in (
+        ("probabilities.npz", None if run.probabilities is None else run.probabilities.shape, shape),
+        ("truth.npz", None if run.truth is None else run.truth.shape, shape),
+        ("priors.npz", (run.priors.n_labels,), shape[1:]),
+        ("labels.txt", None if run.names is None else (len(run.names),), shape[1:]),
+    ):
+        if came is not None and tuple(came) != wanted:
+            msg = f"{run.path / name} must be of shape {wanted}, as selection.npz says. Got {tuple(came)}."
+            raise FileError(msg)
+    n_slots = run.selection.labels.shape[1]
+    if run.k is not None and run.k > n_slots:
+        msg = f"{run.path / RUN_RECORD} must hold 'k', {n_slots} as selection.npz says. Got {run.k}. Make it again."
+        raise FileError(msg)

@@ -1,0 +1,118 @@
+"""Which selections are feasible: one definition for select, certify, a given start, and filling."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.errors import EmptySlotsWarning, InputError
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.checks import check_choice
+from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.kernels.rows import find_positions
+from tailwise.selection.budget import check_budgets
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["FILLS", "Feasible", "check_given", "find_feasible", "warn_of_empty_slots"]
+
+FILLS = ("auto", "least-loss", "none")
+
+
+@dataclass(frozen=True)
+class Feasible:
+    r"""How many labels each instance takes.
+
+    An instance with c candidates and the budget k takes :math:`\min(k, c)` labels. Labels of a given selection that are
+    no candidates may take any of its k slots, but need not. Slots that are then still empty are filled with labels of
+    probability 0 where ``fills`` says so.
+
+    Attributes
+    ----------
+    budgets : ndarray of shape (n,)
+        As asked for; all candidates where there is no budget.
+    least, most : ndarray of shape (n,)
+        Labels that must and that may be taken before slots are filled.
+    has_budget, fills : bool
+        Whether there is a budget, and whether there are empty slots that are filled.
+    """
+
+    budgets: NDArray
+    least: NDArray
+    most: NDArray
+    has_budget: bool
+    fills: bool
+
+    @cached_property
+    def slots(self) -> NDArray:
+        """Least and most side by side, (n, 2), as kernels read them."""
+        return np.stack([self.least, self.most], axis=1)
+
+    @cached_property
+    def has_optional_labels(self) -> bool:
+        """Whether some instance may take more labels than it must."""
+        return bool((self.least < self.most).any())
+
+
+def find_feasible(candidates: Candidates, k: Any, given: Chosen | None, fill: str) -> tuple[Candidates, Feasible]:
+    """The candidates, with the labels of a given selection among them, and what is feasible."""
+    check_choice("fill", fill, FILLS)
+    budgets = check_budgets(k, *candidates.shape)
+    extended = candidates if given is None else _with_labels(candidates, given)
+    if budgets is None:
+        return extended, Feasible(extended.sizes, extended.sizes, extended.sizes, has_budget=False, fills=False)
+    least, most = np.minimum(budgets, candidates.sizes), np.minimum(budgets, extended.sizes)
+    may_fill = fill == "least-loss" or (fill == "auto" and candidates.holds_all_labels)
+    fills = may_fill and bool((least < budgets).any())
+    return extended, Feasible(budgets, least, most, has_budget=True, fills=fills)
+
+
+def warn_of_empty_slots(selection: Chosen, feasible: Feasible) -> None:
+    """Say in how many instances slots are empty for want of candidates."""
+    n_short = int(((selection.labels != EMPTY).sum(axis=1) < feasible.budgets).sum()) if feasible.has_budget else 0
+    if n_short:
+        msg = (
+            f"{n_short:,} of {selection.n_instances:,} instances have fewer than k candidates; their remaining slots "
+            "are empty (-1). Use fill='none' (--fill none) to silence this, fill='least-loss' (--fill least-loss) to "
+            "fill up from all labels, including any that you removed."
+        )
+        warnings.warn(msg, EmptySlotsWarning, stacklevel=3)
+
+
+def check_given(selection: Any, candidates: Candidates, k: Any, name: str) -> Chosen:
+    """A selection of this batch that holds at most k labels for each instance."""
+    n, m = candidates.shape
+    given = Chosen.of(selection, m, n_instances=n, name=name, like="probabilities")
+    budgets = check_budgets(k, n, m)
+    sizes = (given.labels != EMPTY).sum(axis=1)
+    if budgets is not None and (sizes > budgets).any():
+        i = int((sizes > budgets).argmax())
+        msg = (
+            f"{name} must hold at most k={budgets[i]} labels for an instance. Got {sizes[i]} for instance {i}. "
+            f"Give a larger k, or keep its first {budgets[i]}: labels[:, :{budgets[i]}]."
+        )
+        raise InputError(msg)
+    return given
+
+
+def _with_labels(candidates: Candidates, chosen: Chosen) -> Candidates:
+    """The candidates, and the labels of a selection that are none yet, with probability 0."""
+    rows = candidates.rows
+    found = np.empty_like(chosen.labels)
+    find_positions(rows, chosen.labels, found)
+    instances, slots = np.nonzero((found < 0) & (chosen.labels != EMPTY))
+    if instances.size == 0:
+        return candidates
+    labels = np.concatenate([rows.labels, chosen.labels[instances, slots]])
+    values = np.concatenate([rows.values, np.zeros(instances.size, dtype=rows.values.dtype)])
+    instances = np.concatenate([np.repeat(np.arange(candidates.n_instances), candidates.sizes), instances])
+    order = np.lexsort((labels, instances))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(instances, minlength=candidates.n_instances))])
+    return Candidates(
+        indptr, labels[order], values[order], candidates.n_labels, holds_all_labels=candidates.holds_all_labels
+    )

@@ -1,0 +1,146 @@
+"""`select`: one door to every method."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tailwise.errors import Interrupted
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.checks import check_choice
+from tailwise.inputs.paths import load_if_path, load_priors_if_path
+from tailwise.selection.problem import Certification, Settings
+from tailwise.selection.rules import find_feasible, warn_of_empty_slots
+from tailwise.selection.solve import METHODS, Task, run
+from tailwise.selection.starting import check_start
+from tailwise.utilities import as_utility
+
+if TYPE_CHECKING:
+    from tailwise.selection.selection import Selection
+    from tailwise.utilities import Utility
+
+__all__ = ["METHODS", "select"]
+
+
+def select(
+    probabilities: Any,
+    utility: Utility | str,
+    k: Any,
+    *,
+    method: str = "auto",
+    expectation: str = "auto",
+    init: Any = "top",
+    tolerance: float = 1e-7,
+    max_passes: int = 100,
+    batch: int | str = "auto",
+    fill: str = "auto",
+    workers: int | None = None,
+    seed: int = 0,
+    certify: bool = False,
+    progress: bool = False,
+    on_interrupt: str = "raise",
+    priors: Any = None,
+    condition_positives: Any = None,
+) -> Selection:
+    r"""Choose k labels for each instance so that the batch as a whole scores best.
+
+    .. math:: \max_S \sum_j E[\psi_j(t_j, q_j, p_j)] \quad\text{subject to k labels for each instance},
+
+    .. math:: t_j = \sum_{i \in S_j} y_{ij},\quad q_j = |S_j|,\quad p_j = \sum_i y_{ij},
+
+    where the true labels y are independent and have the probabilities eta. Semi-empirically (``expectation="semi"``)
+    it is :math:`\psi_j(E[t_j], q_j, E[p_j])`, the formula filled with expected counts.
+
+    Parameters
+    ----------
+    probabilities : array_like or path
+        Label probabilities eta of the batch, in any form that :meth:`Candidates.of` takes, or a file.
+    utility : Utility or str
+        What to maximise: ``"macro-f1"``, ``"0.7*precision + 0.3*coverage"``, an object of :mod:`tailwise.utilities`.
+    k : int, array_like of int, or None
+        Labels per instance; one budget per instance; or None for no budget (each label takes what is best for it).
+    method : {"auto", "instance", "ascent", "global", "greedy"}
+        "ascent" lets one instance move at a time (row passes, the paper's method); "global" goes on from there with
+        label passes, in which a label moves with all its instances, and takes 3 to 10 times as long. "auto" takes the
+        closed form ("instance") where the utility is linear in the predictions; else "global", or "ascent" for more
+        than 50 million candidates and for formulas that run as plain Python or are expected exactly.
+    expectation : {"auto", "semi", "exact"}
+        "semi" maximises psi of the expected counts, as the paper does; "exact" the expectation of psi, which is far
+        from it for labels with few expected positives. "auto" is exact wherever that costs little more: for every
+        built-in utility and mixture but G-mean, H-mean and AUC; for these and for formulas of your own, "exact" takes
+        more than ten times as long, and gains are exact for labels of at most 8 expected positives.
+    init : {"top", "random", "greedy"} or selection
+        Where the ascent starts. Labels of a selection that are no candidates count as candidates of probability 0 that
+        an instance may keep but need not; an instance with fewer labels than it must take is completed first.
+    tolerance : float
+        The ascent stops when a pass gains less; label passes also when one gains less than 3e-5 of the utility.
+    max_passes : int
+        The ascent stops after so many passes.
+    batch : int or "auto"
+        Instances that move at the same time; 1 is the paper's algorithm, "auto" an 8th of the batch.
+    fill : {"auto", "least-loss", "none"}
+        What to do for an instance with fewer than k candidates: "least-loss" fills its slots with those of all other
+        labels, of probability 0, that cost least; "none" leaves the slots empty (-1). "auto" fills them where the
+        input holds every label of every instance, as a dense matrix does; of a sparse matrix, a pair or a table only
+        what is stored can come out (stored zeros, too), and a warning says how many instances have empty slots.
+    workers : int, optional
+        Threads; by default all cores. The result is the same for every number.
+    seed : int
+        Seed of the visiting order and of ``init="random"``.
+    certify : bool
+        Prove how close to the optimum the selection is (:class:`Certificate`), and look for a better one where the
+        proof points. See :func:`certify`, also for what a proof can be had for.
+    progress : bool
+        Show a progress bar on standard error.
+    on_interrupt : {"raise", "return"}
+        What Ctrl-C during the passes or the proof does: raise :class:`tailwise.errors.Interrupted`, a
+        KeyboardInterrupt whose ``best`` is the best selection so far; or return that, with ``interrupted`` set.
+    priors : LabelPriors, 0/1 matrix of training labels, or path, optional
+        For utility names that need them, and for ``condition_positives="priors"``.
+    condition_positives : array_like of shape (m,) or "priors", optional
+        p per label, where the candidates hold only part of it: expected counts in this batch, or "priors" for training
+        priors times n. Default, and always the least: the sum of the label's probabilities.
+
+    Returns
+    -------
+    Selection
+        With ``labels`` (n, k), ``expected``, ``history`` and more.
+
+    Notes
+    -----
+    A pass costs O(nnz) time; memory is that of the candidates plus O(n k + m), label passes hold the candidates once
+    more, by label. The utility never falls from pass to pass. Only candidates are considered before empty slots are
+    filled. Paper: sections 4.2-4.4.
+
+    Examples
+    --------
+    >>> import numpy as np, tailwise as tw
+    >>> probabilities = np.array([[0.9, 0.4, 0.1], [0.8, 0.1, 0.7], [0.9, 0.2, 0.1]])
+    >>> tw.select(probabilities, "precision", k=1).labels.ravel()
+    array([0, 0, 0], dtype=int32)
+    >>> tw.select(probabilities, "macro-f1", k=1).labels.ravel()
+    array([1, 2, 0], dtype=int32)
+    """
+    check_choice("on_interrupt", on_interrupt, ("raise", "return"))
+    candidates = Candidates.of(load_if_path(probabilities))
+    start = check_start(init, candidates, k)
+    priors = load_priors_if_path(priors)
+    candidates, feasible = find_feasible(candidates, k, None if isinstance(start, str) else start, fill)
+    selection = run(
+        Task(
+            candidates,
+            feasible,
+            as_utility(utility, priors),
+            Settings(start, tolerance, max_passes, batch, seed, progress),
+            method,
+            expectation,
+            workers,
+            priors,
+            condition_positives,
+            Certification() if certify else None,
+        )
+    )
+    if fill == "auto":
+        warn_of_empty_slots(selection, feasible)
+    if selection.interrupted and on_interrupt == "raise":
+        raise Interrupted(selection)
+    return selection

@@ -1,0 +1,196 @@
+"""What every utility can do: be evaluated, scaled, added, compared, printed."""
+
+from __future__ import annotations
+
+import enum
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tailwise.errors import UtilityError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+__all__ = ["Batch", "Mixture", "SingleUtility", "Utility", "UtilityClass", "number_text"]
+
+
+# Products with smaller ones lose their digits.
+SMALLEST_FACTOR = 1e-290
+
+
+class UtilityClass(enum.Enum):
+    """The paper's four classes: they decide the method, and whether the semi-empirical value is exact."""
+
+    FULLY_LINEAR = "fully linear"
+    LINEAR_IN_PREDICTIONS = "linear in predictions"
+    LINEAR_IN_LABELS = "linear in labels"
+    NONLINEAR = "nonlinear"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a utility may need to know of the batch it is maximised on."""
+
+    n_instances: int
+    n_labels: int
+    n_slots: int  # sum of the budgets; n_instances where there is no budget
+    condition_positives: NDArray  # (m,)
+
+
+class Utility(ABC):
+    """A utility that is a sum over labels of psi_j(t_j, q_j, p_j), and grows with it.
+
+    Utilities scale and add: ``0.7 * Precision() + 0.3 * MacroF1()`` is one, too.
+    """
+
+    linear_in_predictions: bool
+    linear_in_labels: bool
+
+    @property
+    @abstractmethod
+    def terms(self) -> tuple[tuple[float, SingleUtility], ...]:
+        """The mixture as (factor, utility) pairs; one pair for a utility that is no mixture."""
+
+    def psi(self, t: Any, q: Any, p: Any, *, n_instances: int, k: float = 1) -> NDArray:
+        """Contribution of each label to the utility, from counts; the utility is its sum.
+
+        Parameters
+        ----------
+        t, q, p : array_like of shape (m,)
+            True, predicted and condition positives of all m labels, observed or expected.
+        n_instances : int
+            Size of the batch.
+        k : float
+            Budget per instance (its mean, where it differs).
+        """
+        t, q, p = (np.asarray(part, dtype=np.float64) for part in (t, q, p))
+        batch = Batch(n_instances, t.size, round(n_instances * k), p)
+        return np.sum([factor * term.psi_of(t, q, batch) for factor, term in self.terms], axis=0)
+
+    @property
+    def kind(self) -> UtilityClass:
+        """Which of the paper's four classes this utility belongs to."""
+        if self.linear_in_predictions:
+            return UtilityClass.FULLY_LINEAR if self.linear_in_labels else UtilityClass.LINEAR_IN_PREDICTIONS
+        return UtilityClass.LINEAR_IN_LABELS if self.linear_in_labels else UtilityClass.NONLINEAR
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Values between which the utility lies on every batch."""
+        return sum(f * term.range[0] for f, term in self.terms), sum(f * term.range[1] for f, term in self.terms)
+
+    @staticmethod
+    def from_formula(function: Callable, *, name: str | None = None, compiled: bool = True) -> Utility:
+        """The mean over labels of a formula of your own; see :class:`tailwise.utilities.Custom`."""
+        from tailwise.utilities.formula import Custom
+
+        return Custom(function, name=name, compiled=compiled)
+
+    def __mul__(self, factor: float) -> Utility:
+        if not isinstance(factor, (int, float, np.number)):
+            return NotImplemented
+        if not (math.isfinite(factor) and (factor == 0 or factor >= SMALLEST_FACTOR)):
+            msg = f"A utility's factor must be 0, or a finite number of at least {SMALLEST_FACTOR:g}. Got {factor}."
+            raise UtilityError(msg)
+        return Mixture([(factor * own, term) for own, term in self.terms])
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: Utility) -> Utility:
+        if not isinstance(other, Utility):
+            return NotImplemented
+        return Mixture([*self.terms, *other.terms])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Utility):
+            return NotImplemented
+        return dict((term, factor) for factor, term in self.terms) == dict(
+            (term, factor) for factor, term in other.terms
+        )
+
+    def __hash__(self) -> int:
+        return hash(frozenset(type(term) for _, term in self.terms))
+
+
+class SingleUtility(Utility):
+    """A utility that is no mixture."""
+
+    name: ClassVar[str]
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    @property
+    def terms(self) -> tuple[tuple[float, SingleUtility], ...]:
+        return ((1.0, self),)
+
+    @abstractmethod
+    def psi_of(self, t: NDArray, q: NDArray, batch: Batch) -> NDArray:
+        """Contribution of each label; p is in the batch."""
+
+    def parameters(self) -> dict[str, Any]:
+        """What distinguishes this utility from others of its type."""
+        return {}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SingleUtility):
+            return super().__eq__(other)
+        if type(self) is not type(other):
+            return False
+        own, others = self.parameters(), other.parameters()
+        return all(np.array_equal(own[key], others[key]) for key in own)
+
+    __hash__ = Utility.__hash__
+
+    def __repr__(self) -> str:
+        values = (f"{name}={_short(value)}" for name, value in self.parameters().items())
+        return f"{type(self).__name__}({', '.join(values)})"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Mixture(Utility):
+    """A sum of utilities with factors; equal terms merge, terms of factor 0 vanish.
+
+    As text, factors have 12 digits: 1 - 0.8 reads as 0.2.
+    """
+
+    def __init__(self, terms: list[tuple[float, SingleUtility]]) -> None:
+        merged: dict[SingleUtility, float] = {}
+        for factor, term in terms:
+            merged[term] = merged.get(term, 0.0) + float(factor)
+        self._terms = tuple((factor, term) for term, factor in merged.items() if factor > 0)
+
+    @property
+    def terms(self) -> tuple[tuple[float, SingleUtility], ...]:
+        return self._terms
+
+    @property
+    def linear_in_predictions(self) -> bool:  # type: ignore[override]
+        return all(term.linear_in_predictions for _, term in self._terms)
+
+    @property
+    def linear_in_labels(self) -> bool:  # type: ignore[override]
+        return all(term.linear_in_labels for _, term in self._terms)
+
+    def __repr__(self) -> str:
+        return " + ".join(f"{factor:.12g}*{term!r}" for factor, term in self._terms) or "0"
+
+    def __str__(self) -> str:
+        return " + ".join(f"{factor:.12g}*{term}" for factor, term in self._terms) or "0"
+
+
+def number_text(number: float) -> str:
+    """A number as text: short, but with all digits it needs to be read back."""
+    return f"{number:.12g}" if float(f"{number:.12g}") == number else repr(float(number))
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.ndim:
+        return f"<{value.size} values>"
+    return number_text(float(value)) if isinstance(value, (np.ndarray, float)) else repr(value)

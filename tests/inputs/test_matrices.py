@@ -1,0 +1,202 @@
+"""Damaged and masked matrices are refused at every door, before compiled code follows their indices."""
+
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import tailwise as tw
+from tailwise.errors import InputError
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.matrices import canonical_csr
+from tailwise.models.adapters import from_pecos
+
+N, M = 6, 5
+TRUTH = (np.arange(N)[:, None] % M == np.arange(M)).astype(float)
+FORMATS = ("csr", "csc", "bsr")
+
+
+def beyond(matrix):
+    matrix.indices[0] = 10**6
+
+
+def negative(matrix):
+    matrix.indices[-1] = -1
+
+
+def falling(matrix):
+    matrix.indptr[1] = 5
+    matrix.indptr[2] = 3
+
+
+def late(matrix):
+    matrix.indptr[0] = 1
+
+
+def long_row(matrix):
+    matrix.indptr[-1] = 10**6
+
+
+def few_pointers(matrix):
+    matrix.indptr = matrix.indptr[:2]
+
+
+def few_values(matrix):
+    matrix.data = matrix.data[:1]
+
+
+def real_indices(matrix):
+    matrix.indices = matrix.indices + 0.5
+
+
+DAMAGES = {
+    beyond: "must have indices from 0 to .* Got 1000000. Build it with the shape",
+    negative: "must have indices from 0 to .* Got -1. Build it with the shape",
+    falling: r"must have \d+ pointers into its entries .* not decrease. Got others: the matrix is damaged. Rebuild it",
+    late: "pointers into its entries",
+    long_row: "pointers into its entries",
+    few_pointers: "pointers into its entries",
+    few_values: "must have one index for each stored value. Got 6 for 1: the matrix is damaged",
+    real_indices: "must have integers as indices. Got dtype float64",
+}
+DOORS = {
+    "probabilities": lambda damaged: tw.select(damaged, "macro-f1", 2),
+    "probabilities of candidates": lambda damaged: Candidates.of(damaged),
+    "selection": lambda damaged: tw.evaluate(TRUTH, damaged),
+    "truth": lambda damaged: tw.evaluate(damaged, TRUTH > 0),
+    "priors": lambda damaged: tw.LabelPriors.from_labels(damaged),
+    "init": lambda damaged: tw.select(TRUTH, "macro-f1", 1, init=damaged),
+    "certified selection": lambda damaged: tw.certify(TRUTH, "macro-f1", 1, damaged),
+    "X of fit": lambda damaged: tw.LabelTree().fit(damaged, TRUTH),
+    "Y of fit": lambda damaged: tw.LabelTree().fit(TRUTH, damaged),
+    "X of predict_proba": lambda damaged: tw.LabelTree().fit(TRUTH, TRUTH).predict_proba(damaged),
+    "X of select": lambda damaged: tw.LabelTree().fit(TRUTH, TRUTH).select(damaged, "coverage", 1),
+    "calibrated": lambda damaged: tw.Calibrator().fit(damaged, TRUTH),
+    "truth of a calibrator": lambda damaged: tw.Calibrator().fit(TRUTH, damaged),
+    "X of cross-validation": lambda damaged: tw.Calibrator().fit_cross_validated(tw.LabelTree(), damaged, TRUTH),
+    "Y of cross-validation": lambda damaged: tw.Calibrator().fit_cross_validated(tw.LabelTree(), TRUTH, damaged),
+    "reliability": lambda damaged: tw.reliability(damaged, TRUTH),
+    "shift": lambda damaged: tw.shift_to_priors(damaged, TRUTH),
+}
+
+
+def refusal(call, *arguments):
+    with pytest.raises(InputError) as caught:
+        call(*arguments)
+    return str(caught.value)
+
+
+def damaged(damage, kind="csr"):
+    matrix = sp.csr_array(TRUTH).asformat(kind)
+    damage(matrix)
+    return matrix
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("door", DOORS)
+def test_a_damaged_matrix_is_refused_at_every_door(door, damage):
+    assert re.search(DAMAGES[damage], refusal(DOORS[door], damaged(damage)))
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_compressed_layout_is_looked_at(kind, damage):
+    assert refusal(canonical_csr, damaged(damage, kind), "probabilities").startswith("probabilities must have ")
+
+
+def test_damaged_predictions_of_another_model():
+    assert "predictions must have indices from 0 to 4" in refusal(from_pecos, damaged(beyond))
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_damaged_matrix_is_not_written(tmp_path, kind):
+    assert "must have indices from 0 to" in refusal(tw.datasets.save, tmp_path / "a.npz", damaged(beyond, kind))
+
+
+def coo():
+    matrix = sp.coo_array(TRUTH)
+    matrix.coords[1][0] = 99
+    return matrix
+
+
+def short_coo():
+    matrix = sp.coo_array(TRUTH)
+    matrix.data = matrix.data[:2]
+    return matrix
+
+
+def lil():
+    matrix = sp.lil_array(TRUTH)
+    matrix.rows[2] = [99]
+    return matrix
+
+
+def short_lil():
+    matrix = sp.lil_array(TRUTH)
+    matrix.data[2] = [0.5, 0.5]
+    return matrix
+
+
+def dia():
+    matrix = sp.dia_array(TRUTH)
+    matrix.data = matrix.data[:1]
+    return matrix
+
+
+OTHERS = {
+    coo: "indices from 0 to 4, as its shape says. Got 99.",
+    short_coo: "one index for each stored value. Got 6 for 2",
+    lil: "indices from 0 to 4, as its shape says. Got 99.",
+    short_lil: "one index for each stored value. Got 1 for 2",
+    dia: "one index for each stored value. Got 2 for 1",
+}
+
+
+@pytest.mark.parametrize("make", OTHERS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("door", ["probabilities", "truth", "X of fit", "Y of fit"])
+def test_other_layouts_are_looked_at(door, make):
+    assert OTHERS[make] in refusal(DOORS[door], make())
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo", "lil", "dia", "dok"])
+def test_whole_matrices_of_every_layout_are_taken(kind):
+    np.testing.assert_array_equal(canonical_csr(sp.csr_array(TRUTH).asformat(kind), "truth").toarray(), TRUTH)
+
+
+def test_room_after_the_last_row_is_no_entry():
+    whole = sp.csr_array(TRUTH)
+    roomy = whole.copy()
+    roomy.data, roomy.indices = np.append(roomy.data, [7.0, 7.0]), np.append(roomy.indices, [3, 99]).astype(np.int32)
+    assert canonical_csr(roomy, "truth").data.tolist() == whole.data.tolist()
+    assert Candidates.of(roomy).condition_positives().tolist() == TRUTH.sum(axis=0).tolist()
+    assert roomy.data.size == whole.data.size + 2  # the input stays as it was
+
+
+def test_an_array_of_one_dimension_is_no_matrix():
+    line = sp.coo_array(np.ones(4))
+    assert "must be a matrix with at least one instance and one label. Got shape 4." in refusal(Candidates.of, line)
+    assert "must be a matrix with at least one instance" in refusal(Candidates.of, line.tocsr())
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("as_rows", [False, True], ids=["array", "list of rows"])
+def test_masked_entries_are_refused(door, as_rows):
+    masked = np.ma.array(TRUTH, mask=np.arange(N * M).reshape(N, M) == 7)
+    message = refusal(DOORS[door], list(masked) if as_rows else masked)
+    assert "must hold a value everywhere. Got a masked array with masked entries. Give a sparse matrix" in message
+
+
+def test_a_mask_that_hides_nothing_is_taken():
+    masked = np.ma.array(TRUTH, mask=False)
+    np.testing.assert_array_equal(Candidates.of(masked).to_csr().toarray(), TRUTH)
+    assert tw.LabelTree().fit(masked, masked).n_labels_ == M
+
+
+def test_masked_pairs_are_refused():
+    labels, values = np.array([[0, 1], [2, 3]]), np.full((2, 2), 0.5)
+    mask = [[False, True], [False, False]]
+    assert refusal(Candidates.of, (np.ma.array(labels, mask=mask), values)).startswith("labels must hold a value")
+    assert refusal(Candidates.of, (labels, np.ma.array(values, mask=mask))).startswith(
+        "probabilities must hold a value"
+    )
