@@ -54,10 +54,11 @@ def find_modules(source):
     return modules
 
 
-def find_imports(module, path, modules):
+def find_imports(module, path, modules, *, at_the_top=False):
     """The modules that one module imports anywhere: at its top, within functions, or for type checkers only."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    for node in tree.body if at_the_top else ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -95,7 +96,11 @@ def test_imports_point_one_way():
 def test_no_module_imports_itself_by_a_detour():
     modules = find_modules(SOURCE)
     imports = {
-        module: {target for target in find_imports(module, path, modules) if target in modules and target != module}
+        module: {
+            target
+            for target in find_imports(module, path, modules, at_the_top=True)
+            if target in modules and target != module
+        }
         for module, path in modules.items()
         if path.name != "__init__.py"
     }

@@ -13,15 +13,15 @@ import scipy.sparse as sp
 
 from tailwise.datasets import (
     CATALOGUE,
-    catalogue,
     find_data_set,
     get_data,
-    locks,
     make_like,
     open_folder,
     save,
     write_synthetic,
 )
+from tailwise.datasets.catalogue import benchmarks as catalogue
+from tailwise.datasets.catalogue import source_lock as locks
 from tailwise.datasets.catalogue.fetch import DATA
 from tailwise.datasets.catalogue.source_lock import LOCK, read_lock, verify_folder
 from tailwise.datasets.formats.output_folders import check_folder

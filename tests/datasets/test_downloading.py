@@ -9,7 +9,7 @@ import ssl
 import numpy as np
 import pytest
 
-from tailwise.datasets.catalogue.benchmarks import downloading
+from tailwise.datasets.catalogue import downloading
 from tailwise.datasets.catalogue.downloading import download
 from tailwise.errors import FileError, InputError
 

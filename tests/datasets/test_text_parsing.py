@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.text import read_lines
 
-from tailwise.datasets.formats.registry import text_lines
+from tailwise.datasets.formats import text_lines
 from tailwise.datasets.formats.text_lines import ANY, TextRows, parse_blocks
 from tailwise.errors import FileError
 from tailwise.kernels.parsing import LineRules

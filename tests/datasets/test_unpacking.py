@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from tailwise.datasets.catalogue.benchmarks import unpacking
+from tailwise.datasets.catalogue import unpacking
 from tailwise.datasets.catalogue.unpacking import unpack
 from tailwise.datasets.formats.output_folders import FolderKind, claimed_folder
 from tailwise.datasets.formats.writing import file_errors_of
