@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tailwise.engines import Threads
-    from tailwise.kernels.columns import Columns
+    from tailwise.engines import Engine
+    from tailwise.kernels.rows import Columns
     from tailwise.kernels.set_worth import Worth
 
 __all__ = ["Bound", "Prices", "descend"]
@@ -55,20 +55,20 @@ class Bound:
         How many candidates each instance takes.
     """
 
-    def __init__(self, worth: Worth, columns: Columns, room: NDArray, threads: Threads) -> None:
-        self.worth, self.columns, self.room, self.threads = worth, columns, room, threads
+    def __init__(self, worth: Worth, columns: Columns, room: NDArray, engine: Engine) -> None:
+        self.worth, self.columns, self.room, self.engine = worth, columns, room, engine
         sizes = np.diff(columns.indptr)
         m = sizes.size
         largest = int(sizes.max(initial=0))
-        self._benches = [make_workbench(largest) for _ in range(threads.workers)]
+        self._benches = [make_workbench(largest) for _ in range(engine.workers)]
         self._sizes, self._bounds = np.zeros(m, dtype=np.int64), np.zeros(m)
         self.shares = np.zeros(columns.values.size, dtype=np.uint16)
-        shares = columns.indptr[-1] * np.arange(1, threads.workers) / threads.workers
+        shares = columns.indptr[-1] * np.arange(1, engine.workers) / engine.workers
         self._edges = [0, *np.searchsorted(columns.indptr, shares).tolist(), m]
 
     def at(self, prices: NDArray, rate: float) -> tuple[float, NDArray]:
         """The bound, and for each instance how many labels too many want it."""
-        counts = np.zeros((self.threads.workers, prices.size), dtype=np.int32)
+        counts = np.zeros((self.engine.workers, prices.size), dtype=np.int32)
 
         def bound(part: int, first: int, last: int) -> None:
             bound_part(
@@ -85,7 +85,7 @@ class Bound:
                 last,
             )
 
-        self.threads.share(self._edges, bound)
+        self.engine.share(self._edges, bound)
         paid = self.room * prices
         lost = ROUNDING * (np.abs(paid).sum() + np.abs(self._bounds).sum())
         # Prices cancel between the two sums, so the share that nodes may lose is one of the worth of the best sets.

@@ -5,34 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tailwise.errors import UtilityError
-from tailwise.expectations import Exact
-from tailwise.kernels.set_worth import AFFINE, CURVED, SHAPE, find_bend, find_rise
+from tailwise.expectations.set_blocks import with_terms
+from tailwise.kernels.curvature import AFFINE, CONCAVE, CONVEX
+from tailwise.kernels.label_state import CURVATURE
+from tailwise.kernels.set_worth import P0, find_bend, find_rise
 from tailwise.utilities.formula import Custom
-from tailwise.utilities.macro import CONVEX, PROPORTIONAL
 
 if TYPE_CHECKING:
-    from tailwise.expectations import SemiEmpirical
+    from tailwise.expectations.expectation import Expectation
     from tailwise.kernels.set_worth import Worth
+    from tailwise.selection.problem import Problem
     from tailwise.utilities import Utility
-    from tailwise.utilities.macro import Formula
 
-__all__ = ["check_formulas", "check_supported", "is_supported"]
+__all__ = ["check_formulas", "check_provable", "is_provable"]
 
 
-def is_supported(utility: Utility) -> bool:
+def is_provable(utility: Utility) -> bool:
     """Whether there is an upper bound for every part of a utility, without a look at formulas of the user."""
-    return all(formula is None or formula.curvature in (PROPORTIONAL, CONVEX) for formula in _formulas(utility))
+    return all(term.formula is None or term.formula.curvature <= CONVEX for _, term in utility.terms)
 
 
-def _formulas(utility: Utility) -> list[Formula | None]:
-    return [getattr(term, "formula", None) for _, term in utility.terms]
-
-
-def check_supported(utility: Utility, expectation: SemiEmpirical) -> None:
+def check_provable(utility: Utility, expectation: Expectation) -> None:
     """Refuse a utility without an upper bound; formulas of the user are still to be checked."""
     for _, term in utility.terms:
-        formula = getattr(term, "formula", None)
-        if formula is None or formula.curvature in (PROPORTIONAL, CONVEX):
+        if term.formula is None or term.formula.curvature <= CONVEX:
             continue
         if not isinstance(term, Custom):
             msg = (
@@ -40,37 +36,36 @@ def check_supported(utility: Utility, expectation: SemiEmpirical) -> None:
                 "There is no upper bound for it yet."
             )
             raise UtilityError(msg)
-        if isinstance(expectation, Exact):
+        if expectation.name == "exact":
             msg = f"certify takes formulas of your own by expectation='semi' only. Got 'exact' for {term}."
             raise UtilityError(msg)
 
 
-def check_formulas(expectation: SemiEmpirical, *, fills: bool) -> Worth:
+def check_formulas(problem: Problem) -> Worth:
     """Refuse formulas of the user that are not on a line in t at fixed q and p; looked at for every label and size.
 
     Where slots are filled with labels of probability 0, these must not gain by it. Returns the worth of sets, now that
     all formulas are known to be lines or to bend upwards.
     """
-    worth, columns = expectation.worth, expectation.columns
-    factors = worth.factors.copy()
-    for f, (_, formula) in enumerate(expectation.formulas):
-        if formula.curvature in (PROPORTIONAL, CONVEX):
+    worth, columns = problem.worth, problem.columns
+    factors = worth.terms.factors.copy()
+    for f in range(factors.shape[0]):
+        if factors[f, CURVATURE] < CONCAVE:
             continue
         j, q, t = find_bend(worth, columns.indptr, f)
-        expectation.raise_failure()
+        problem.engine.check()
         if j >= 0:
             msg = (
                 f"certify needs a formula that is linear in t at fixed q and p. It bends at t={t:g}, q={q:g}, "
-                f"p={worth.p[j]:g} (label {j}). Use expected_utility for its value; there is no upper bound for it."
+                f"p={worth.base[j, P0]:g} (label {j}). expected_utility tells its value; there is no upper bound."
             )
             raise UtilityError(msg)
-        j, q, t = find_rise(worth, columns.indptr, f) if fills else (-1, 0.0, 0.0)
+        j, q, t = find_rise(worth, columns.indptr, f) if problem.rules.fills else (-1, 0.0, 0.0)
         if j >= 0:
             msg = (
                 f"certify with fill='least-loss' needs a formula that does not rise with q at fixed t. It does at "
-                f"t={t:g}, q={q:g}, p={worth.p[j]:g} (label {j}). Use fill='none' (--fill none)."
+                f"t={t:g}, q={q:g}, p={worth.base[j, P0]:g} (label {j}). Use fill='none' (--fill none)."
             )
             raise UtilityError(msg)
-        factors[f, SHAPE] = AFFINE
-    is_curved = bool((factors[:, SHAPE] == CURVED).any()) or worth.curves.shape[2] > 0
-    return worth._replace(factors=factors, is_curved=is_curved)
+        factors[f, CURVATURE] = AFFINE
+    return with_terms(worth, worth.terms._replace(factors=factors))

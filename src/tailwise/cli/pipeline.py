@@ -22,7 +22,7 @@ from tailwise.inputs.checks import check_choice
 from tailwise.metrics import Evaluation, evaluate
 from tailwise.runs.record import Stopwatch, as_json, describe_files, describe_selection, describe_versions
 from tailwise.selection import Selection, select
-from tailwise.selection.select import METHODS
+from tailwise.selection.resolve import METHODS
 from tailwise.utilities import LabelPriors, as_utility
 
 __all__ = ["Pipeline"]

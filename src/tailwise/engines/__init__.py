@@ -1,5 +1,6 @@
 """Where it runs."""
 
+from tailwise.engines.engine import Engine
 from tailwise.engines.threads import Threads
 
-__all__ = ["Threads"]
+__all__ = ["Engine", "Threads"]

@@ -10,14 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Thread
-from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tailwise.engines.jobs import Job
 from tailwise.errors import InputError, TailwiseError
 from tailwise.inputs.checks import is_integer
 
-__all__ = ["Threads", "check_workers", "count_cores"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.kernels.label_state import State, Terms
+    from tailwise.kernels.row_ascent import Moves
+    from tailwise.kernels.rows import Rows
+
+__all__ = ["MIN_SHARED_ENTRIES", "Threads", "check_workers", "count_cores"]
+
+# A group with fewer candidates is not worth waking other threads for.
+MIN_SHARED_ENTRIES = 20_000
 
 # More threads than this many per core only wait for each other; a few are always allowed, for trying things out.
 MOST_PER_CORE, ALWAYS_ALLOWED = 4, 8
@@ -34,6 +43,8 @@ class Threads:
         Whether the work is too small to share, or cannot be shared.
     name : str
         What the number is called where the user gave it, for messages.
+    check : callable, optional
+        Raises what a formula raised while kernels were calling it.
 
     Examples
     --------
@@ -45,8 +56,16 @@ class Threads:
     [(0, 5), (5, 10)]
     """
 
-    def __init__(self, workers: int | None, *, needs_one: bool = False, name: str = "workers") -> None:
+    def __init__(
+        self,
+        workers: int | None,
+        *,
+        needs_one: bool = False,
+        name: str = "workers",
+        check: Callable[[], None] | None = None,
+    ) -> None:
         check_workers(workers, name)
+        self._check = check
         wanted = count_cores() if workers is None else int(workers)
         self.workers = 1 if needs_one else wanted
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
@@ -67,8 +86,28 @@ class Threads:
             raise TailwiseError(msg) from failure
         return self
 
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *error: Any) -> None:
         self._stop()
+
+    def shares(self, n_entries: int) -> bool:
+        """Whether a group with so many candidates is worth waking other threads for."""
+        return self.workers > 1 and n_entries >= MIN_SHARED_ENTRIES
+
+    def propose(
+        self, rows: Rows, terms: Terms, state: State, positions: NDArray, slots: NDArray, group: NDArray, moves: Moves
+    ) -> None:
+        """Write into `moves` what the instances of a group would leave and take."""
+        from tailwise.kernels.row_ascent import propose_part
+
+        self.split(
+            group.size,
+            lambda first, last: propose_part(rows, terms, state, positions, slots, group, moves, first, last),
+        )
+
+    def check(self) -> None:
+        """Raise what a formula raised while kernels were calling it."""
+        if self._check is not None:
+            self._check()
 
     def split(self, size: int, task: Callable[[int, int], object]) -> None:
         """Call ``task(first, last)`` for one part of ``range(size)`` per thread, and wait for all of them."""

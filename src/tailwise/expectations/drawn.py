@@ -10,18 +10,17 @@ import numpy as np
 
 from tailwise.errors import InputError
 from tailwise.expectations.distributions import count_predicted, mark_chosen
+from tailwise.expectations.terms import check_terms
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_seed, is_integer
 from tailwise.inputs.chosen import Chosen
-from tailwise.utilities.formula import Custom
-from tailwise.utilities.macro import FormulaUtility
 from tailwise.utilities.parse import as_utility
 from tailwise.utilities.utility import Batch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tailwise.utilities.utility import Utility
+    from tailwise.utilities.utility import SingleUtility, Utility
 
 __all__ = ["MonteCarlo", "monte_carlo"]
 
@@ -120,9 +119,7 @@ def monte_carlo(
         msg = f"draws must be an integer of at least 2, as one draw has no standard error. Got {draws!r}."
         raise InputError(msg)
     check_seed(seed)
-    for _, term in utility.terms:
-        if isinstance(term, Custom):
-            term.check(candidates.n_instances)
+    check_terms(utility, Batch(*candidates.shape, 1, np.zeros(candidates.n_labels)))
     marks, q = mark_chosen(candidates, chosen), count_predicted(chosen).astype(np.float64)
     n_slots = _count_slots(k, q, candidates.n_instances)
     rng, values = np.random.default_rng(seed), np.empty(draws)
@@ -158,16 +155,14 @@ def _draw(candidates: Candidates, marks: NDArray, rng: np.random.Generator) -> t
 
 def _value(utility: Utility, t: NDArray, q: NDArray, batch: Batch) -> float:
     """The utility at the counts of one draw."""
-    values = (
-        factor
-        * (_sum_formula(term, t, q, batch) if isinstance(term, FormulaUtility) else term.psi_of(t, q, batch).sum())
-        for factor, term in utility.terms
-    )
+    values = (factor * _sum_labels(term, t, q, batch) for factor, term in utility.terms)
     return float(sum(values))
 
 
-def _sum_formula(term: FormulaUtility, t: NDArray, q: NDArray, batch: Batch) -> float:
+def _sum_labels(term: SingleUtility, t: NDArray, q: NDArray, batch: Batch) -> float:
     """The sum over labels; most of a long tail have the same few counts, and a formula is called once for those."""
+    if term.formula is None or term.formula.parameters.ndim == 2 or term.weights is not None:
+        return float(term.psi_of(t, q, batch).sum())
     counts = np.stack([t, q, batch.condition_positives])
     counts = counts[:, np.lexsort(counts)]
     firsts = np.flatnonzero(np.append(True, (np.diff(counts) != 0).any(axis=0)))

@@ -12,6 +12,7 @@ change by.
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,7 +41,7 @@ __all__ = [
     "summed_regret_bound",
 ]
 
-_NOT_LIPSCHITZ = {
+_NOT_LIPSCHITZ: dict[type, str] = {
     macro.MacroPrecision: "it changes without limit where q is near 0 (its semi-empirical value is exact anyway)",
     macro.Coverage: "it jumps where t leaves 0 (its value is exact anyway)",
     macro.MacroGMean: "the slope of its root is infinite at t = 0",
@@ -277,6 +278,12 @@ def exact_regret_bound(
 
 def _constants_of(term: SingleUtility, batch: Batch) -> tuple[NDArray, NDArray, NDArray]:
     """T, Q and P of a utility that is no mixture."""
+    weights = term.weights_in(batch)
+    if weights is not None:
+        plain = copy.copy(term)
+        plain.weights = None
+        on_t, on_q, on_p = _constants_of(plain, batch)
+        return weights * on_t, weights * on_q, weights * on_p
     if isinstance(term, InstanceWise):
         return _of_instance_wise(term, batch)
     share = batch.condition_positives / batch.n_instances
@@ -295,7 +302,7 @@ def _of_instance_wise(term: InstanceWise, batch: Batch) -> tuple[NDArray, NDArra
     """Linear: the sizes of the slopes of w00 tn + w01 fp + w10 fn + w11 tp."""
     n = batch.n_instances
     coefficients = term.coefficients(batch)
-    w00, _, w10, _ = term.weights(batch)
+    w00, _, w10, _ = term.outcome_weights(batch)
     on_p = np.broadcast_to(np.abs(np.subtract(w10, w00, dtype=np.float64)), batch.n_labels)
     return n * np.abs(coefficients.on_t), n * np.abs(coefficients.on_q), on_p
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from tailwise.errors import InputError
 from tailwise.experiments.experiment_data import ExperimentData
 from tailwise.experiments.results import Results
-from tailwise.selection.budget import check_budgets
+from tailwise.selection.rules import check_budgets
 
 __all__ = ["Experiment", "Measured", "Run", "average", "name_run"]
 

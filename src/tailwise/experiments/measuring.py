@@ -67,7 +67,7 @@ def measure_strategy(
         p = strategy.options.get("condition_positives")
         values["claimed"] = selection.expected
         values["exact"] = expected_utility(
-            probabilities, selection, strategy.utility, k, priors=data.priors, condition_positives=p
+            probabilities, strategy.utility, selection, k, priors=data.priors, condition_positives=p
         )
     if selection.certificate is not None:
         values["gap"] = max(0.0, selection.certificate.relative_gap)  # rounding may leave it a little below

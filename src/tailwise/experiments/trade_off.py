@@ -12,12 +12,9 @@ from tailwise.errors import InputError, MissingExtraError
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.paths import load_if_path, load_priors_if_path
 from tailwise.metrics import evaluate
-from tailwise.selection import Selection, select
-from tailwise.selection.batch import describe_batch
-from tailwise.selection.budget import check_budgets
-from tailwise.selection.expected_utility import expect
+from tailwise.selection import Selection, expected_utility, select
+from tailwise.selection.rules import check_budgets
 from tailwise.utilities import Utility, as_utility
-from tailwise.utilities.utility import Batch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -139,14 +136,15 @@ def trade_off(
     if budgets is None:
         msg = "k must be an integer or one integer per instance for a trade-off. Got None."
         raise InputError(msg)
-    batch = describe_batch(candidates, budgets, priors, options.get("condition_positives"))
+    basis = {"priors": priors, "condition_positives": options.get("condition_positives")}
     points = []
     for alpha in _check_alphas(alphas):
         selection = select(candidates, (1 - alpha) * first + alpha * second, budgets, priors=priors, **options)
         if truth is None:
-            values = [expect(part, candidates, selection, batch, selection.expectation) for part in (first, second)]
+            basis["expectation"] = selection.expectation
+            values = [expected_utility(candidates, part, selection, budgets, **basis) for part in (first, second)]
         else:
-            values = _realise((first, second), batch, selection, truth)
+            values = _realise((first, second), budgets, selection, truth)
         points.append(CurvePoint(alpha, values[0], values[1], selection))
         on_done(points[-1])
     return Curve(str(first), str(second), tuple(points), "expected" if truth is None else "realised")
@@ -160,8 +158,7 @@ def _check_alphas(alphas: Sequence[float] | None) -> list[float]:
     return values
 
 
-def _realise(utilities: tuple[Utility, ...], batch: Batch, selection: Selection, truth: Any) -> list[float]:
+def _realise(utilities: tuple[Utility, ...], budgets: NDArray, selection: Selection, truth: Any) -> list[float]:
     table = evaluate(truth, selection, ["precision"]).per_label()
     counts = [table[name] for name in ("true_positives", "predicted_positives", "condition_positives")]
-    k = batch.n_slots / batch.n_instances
-    return [float(utility.psi(*counts, n_instances=batch.n_instances, k=k).sum()) for utility in utilities]
+    return [float(utility.psi(*counts, n_instances=budgets.size, k=budgets.mean()).sum()) for utility in utilities]

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_numbering, check_size, is_integer
 from tailwise.inputs.matrices import as_array, as_numbers, canonical_csr, check_most_labels
-from tailwise.kernels.closed_form import select_by_line
 from tailwise.kernels.rows import Rows, find_odd_probability, sum_by_label
+from tailwise.kernels.top_k import select_by_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

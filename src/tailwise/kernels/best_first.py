@@ -2,7 +2,7 @@
 
 A line with slope >= 0 lies above the gain of each label: slope * eta + offset. A node of probability eta bounds what
 lies below it by (largest slope) * eta + (largest offset), as no label is more probable than the nodes above it. Where
-there is an objective, the gain is what it says, and the line only a bound; otherwise the line is the gain.
+there is an terms, state, the gain is what it says, and the line only a bound; otherwise the line is the gain.
 """
 
 from typing import NamedTuple
@@ -99,16 +99,16 @@ def score_row(model, node, matrix, i, room):
 
 
 @step
-def offer_label(lines, objective, j, eta, best, n_best, k):
+def offer_label(lines, terms, state, j, eta, best, n_best, k):
     """Take a label in if it is among the k best; returns how many there are."""
     gain = lines.slopes[j] * eta + lines.offsets[j]
-    if objective is not None and (n_best < k or gain >= best.gains[0]):
-        gain = call_gain_of(objective, j, eta)
+    if state is not None and (n_best < k or gain >= best.gains[0]):
+        gain = call_gain_of(terms, state, j, eta)
     return offer(best, n_best, k, gain, j, eta)
 
 
 @step
-def search_row(model, lines, objective, matrix, i, k, room):
+def search_row(model, lines, terms, state, matrix, i, k, room):
     """The k labels of largest gain for instance i, in room.best; returns how many were found and nodes visited."""
     labels, best, waiting = model.branches.labels, room.best, room.waiting
     push(waiting, 0, np.inf, ROOT, 1.0)
@@ -132,7 +132,7 @@ def search_row(model, lines, objective, matrix, i, k, room):
             eta = probability * probability_of(room.scores[c], model.link)
             j = labels[first + c]
             if j != NO_LABEL:
-                n_best = offer_label(lines, objective, j, eta, best, n_best, k)
+                n_best = offer_label(lines, terms, state, j, eta, best, n_best, k)
             else:
                 bound = lines.node_slopes[first + c] * eta + lines.node_offsets[first + c]
                 if n_best < k or bound >= best.gains[0]:
@@ -143,7 +143,7 @@ def search_row(model, lines, objective, matrix, i, k, room):
 
 
 @step
-def search_row_with_beam(model, lines, objective, matrix, i, k, beam, room):
+def search_row_with_beam(model, lines, terms, state, matrix, i, k, beam, room):
     """As search_row, but of each level only the `beam` nodes of largest bound are followed."""
     labels, best, kept, waiting = model.branches.labels, room.best, room.kept, room.waiting
     waiting.nodes[0], waiting.probabilities[0] = ROOT, 1.0
@@ -158,7 +158,7 @@ def search_row_with_beam(model, lines, objective, matrix, i, k, beam, room):
                 eta = probability * probability_of(room.scores[c], model.link)
                 j = labels[first + c]
                 if j != NO_LABEL:
-                    n_best = offer_label(lines, objective, j, eta, best, n_best, k)
+                    n_best = offer_label(lines, terms, state, j, eta, best, n_best, k)
                 else:
                     bound = lines.node_slopes[first + c] * eta + lines.node_offsets[first + c]
                     n_kept = offer(kept, n_kept, beam, bound, first + c, eta)
@@ -178,9 +178,9 @@ def search(model, lines, matrix, k, beam, room, labels, probabilities, visited, 
     """
     for i in range(first, last):
         if beam > 0:
-            found, visited[i] = search_row_with_beam(model, lines, None, matrix, i, k, beam, room)
+            found, visited[i] = search_row_with_beam(model, lines, None, None, matrix, i, k, beam, room)
         else:
-            found, visited[i] = search_row(model, lines, None, matrix, i, k, room)
+            found, visited[i] = search_row(model, lines, None, None, matrix, i, k, room)
         for x in range(k):
             labels[i, x] = room.best.items[x] if x < found else NO_LABEL
             probabilities[i, x] = room.best.probabilities[x] if x < found else 0.0

@@ -15,7 +15,7 @@ middle; a label with thousands of candidates is looked at some ten times.
 import numpy as np
 
 from tailwise.kernels.compiling import part, step
-from tailwise.kernels.set_worth import BLOCK_RATIO, add_nodes, block_of, curve_at, line_of, node_line
+from tailwise.kernels.set_worth import BLOCK_RATIO, P0, add_nodes, block_of, coverage_of, curve_at, line_of, node_line
 from tailwise.kernels.workbench import (
     BOUND,
     FIRST,
@@ -125,14 +125,14 @@ def bound_by_tangents(worth, j, bench, size, r, middle):
 
     1 - exp(-x) <= 1 - y + y log y + y x for every y in (0, 1], with equality at y = exp(-x).
     """
-    low, high, y, least = 0.0, 1.0, np.exp(-bench.found[LOGS]), np.inf
+    factor, low, high, y, least = coverage_of(worth, j), 0.0, 1.0, np.exp(-bench.found[LOGS]), np.inf
     for _ in range(TANGENT_STEPS):
         at_zero = 1.0 - y + y * np.log(y) if y > 0.0 else 1.0
-        bound = bound_range(worth, j, bench, size, r, middle, worth.coverage * y, worth.coverage * at_zero)
+        bound = bound_range(worth, j, bench, size, r, middle, factor * y, factor * at_zero)
         least = min(least, bound)
         if not exceeds(worth, bench, least):
             break
-        fill_net(worth, j, bench, size, r, middle, worth.coverage * y)
+        fill_net(worth, j, bench, size, r, middle, factor * y)
         mark_top(bench.net, size, find_top(bench.net, size, middle, bench.spare), bench.is_member)
         reached = np.exp(-sum_members(bench.is_member, bench.logs, size))
         if reached == y:
@@ -161,9 +161,9 @@ def is_worth_halving(worth, j, bench, r, bound):
     Beside coverage they often would not: where tangents are what the bound is above the best set by.
     """
     first, _, low, high = bench.ranges[r]
-    if not worth.is_curved or high - low <= FINE * (first + worth.p[j]):
+    if not worth.is_curved or high - low <= FINE * (first + worth.base[j, P0]):
         return False
-    if worth.coverage == 0.0:
+    if coverage_of(worth, j) == 0.0:
         return True
     b = block_of(first)
     at_ends = curve_at(worth, j, b, first, low) + curve_at(worth, j, b, first, high)
@@ -204,7 +204,7 @@ def search_ranges(worth, j, bench, size, n_ranges):
     while n_ranges > 0:
         r = n_ranges - 1
         middle = np.floor(np.sqrt(bench.ranges[r, FIRST] * bench.ranges[r, LAST]))
-        if worth.coverage > 0.0:
+        if coverage_of(worth, j) > 0.0:
             bound = bound_by_tangents(worth, j, bench, size, r, int(middle))
         else:
             bound = bound_range(worth, j, bench, size, r, int(middle), 0.0, 0.0)
@@ -224,7 +224,7 @@ def search_from_best(worth, j, bench, size, guess):
         # A set with more instances than are worth their price is worse than without the others. So beyond the guess
         # only those that are worth it there matter.
         bench.ranges[0, FIRST], bench.ranges[0, LAST] = guess, guess
-        fill_net(worth, j, bench, size, np.int64(0), guess, worth.coverage)
+        fill_net(worth, j, bench, size, np.int64(0), guess, coverage_of(worth, j))
         n_positive = move_to_front(bench, size)
         search_ranges(worth, j, bench, n_positive, push_ranges(worth, j, bench, 0, guess + 1, n_positive))
         search_ranges(worth, j, bench, size, push_ranges(worth, j, bench, 0, 1, guess - 1))
@@ -246,7 +246,7 @@ def keep_promising(worth, j, bench, size):
         bench.is_member[x] = bench.is_best[x]
     for q in (1, most):
         bench.ranges[0, FIRST], bench.ranges[0, LAST] = q, q
-        fill_net(worth, j, bench, size, np.int64(0), q, worth.coverage)
+        fill_net(worth, j, bench, size, np.int64(0), q, coverage_of(worth, j))
         top = find_top(bench.net, size, most, bench.spare)
         for x in range(size):
             bench.is_member[x] |= bench.net[x] > top.least
@@ -261,7 +261,7 @@ def look_near(worth, j, bench, size, q):
     best, t, logs = bench.found[VALUE], bench.found[SUM], bench.found[LOGS]
     bench.ranges[0, FIRST], bench.ranges[0, LAST] = q, q
     bench.ranges[0, LOW], bench.ranges[0, HIGH] = 0.8 * t, 1.2 * t + 0.1
-    fill_net(worth, j, bench, size, np.int64(0), q, worth.coverage * np.exp(-logs))
+    fill_net(worth, j, bench, size, np.int64(0), q, coverage_of(worth, j) * np.exp(-logs))
     keep_if_better(worth, j, bench, size, find_top(bench.net, size, q, bench.spare))
     return bench.found[VALUE] > best + ENOUGH * abs(best)
 
@@ -272,7 +272,7 @@ def is_settled(worth, j, bench, size):
 
     What falls as sets grow gives no set more than the sum of what single instances exceed their prices by.
     """
-    if not worth.falls or worth.coverage > 0.0 or bench.found[SIZE] > 1.0:
+    if not worth.falls or coverage_of(worth, j) > 0.0 or bench.found[SIZE] > 1.0:
         return False
     _, slope, offset = line_of(worth, j, 1, 1, 1, 0.0, 0.0)
     if worth.has_nodes:

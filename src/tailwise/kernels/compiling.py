@@ -1,14 +1,16 @@
 """How kernels are compiled: cached on disk, without the interpreter lock, division by zero as in numpy."""
 
+import time
 from typing import Any
 
 from numba import njit
+from numba.core import event
 from numba.core.ccallback import CFunc
 from numba.core.sigutils import normalize_signature
 
 from tailwise.kernels.caching import make_cache
 
-__all__ = ["c_function", "kernel", "part", "reordering_step", "step"]
+__all__ = ["c_function", "compile_seconds", "kernel", "part", "reordering_step", "step"]
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 
@@ -37,3 +39,29 @@ def c_function(signature, function):
     compiled._cache = make_cache(function)
     compiled.compile()
     return compiled
+
+
+class _Stopwatch(event.Listener):
+    """Adds up the time that compilations take; those within another one are part of it."""
+
+    def __init__(self):
+        self.seconds, self._depth, self._start = 0.0, 0, 0.0
+
+    def on_start(self, event):
+        if self._depth == 0:
+            self._start = time.perf_counter()
+        self._depth += 1
+
+    def on_end(self, event):
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._start
+
+
+_stopwatch = _Stopwatch()
+event.register("numba:compile", _stopwatch)
+
+
+def compile_seconds():
+    """Seconds that this process has spent compiling so far."""
+    return _stopwatch.seconds

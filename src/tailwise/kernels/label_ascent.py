@@ -50,54 +50,54 @@ def make_undo(largest_column):
 
 
 @part
-def find_weakest(rows, objective, chosen, i, budget):
+def find_weakest(rows, terms, state, chosen, i, budget):
     """Slot of the label that instance i would miss least, and its gain."""
     labels, values, start = rows.labels, rows.values, rows.indptr[i]
     slot, weakest = -1, np.inf
     for c in range(budget):
         x = start + chosen[i, c]
-        gain = call_own_gain_of(objective, labels[x], np.float64(values[x]))
+        gain = call_own_gain_of(terms, state, labels[x], np.float64(values[x]))
         if gain < weakest:
             slot, weakest = c, gain
     return slot, weakest
 
 
 @part
-def find_other(rows, objective, chosen, i, budget, hint):
+def find_other(rows, terms, state, chosen, i, budget, hint):
     """Position of the best label that instance i does not have, and its gain; `hint` is a likely one."""
-    labels, values, slopes, offsets = rows.labels, rows.values, objective.slopes, objective.offsets
+    labels, values, slopes, offsets = rows.labels, rows.values, state.slopes, state.offsets
     start, stop = rows.indptr[i], rows.indptr[i + 1]
     position, best = -1, -np.inf
     if hint >= 0 and not holds(chosen, i, budget, hint):
-        position, best = hint, call_gain_of(objective, labels[start + hint], np.float64(values[start + hint]))
+        position, best = hint, call_gain_of(terms, state, labels[start + hint], np.float64(values[start + hint]))
     for first in range(start, stop, CHUNK):
         last = min(first + CHUNK, stop)
         if count_above(slopes, offsets, labels, values, first, last, below(best)) > 0:
             for x in range(first, last):
                 j = labels[x]
                 if slopes[j] * values[x] + offsets[j] >= below(best) and not holds(chosen, i, budget, x - start):
-                    gain = call_gain_of(objective, j, np.float64(values[x]))
+                    gain = call_gain_of(terms, state, j, np.float64(values[x]))
                     if gain > best:
                         position, best = np.int32(x - start), gain
     return position, best
 
 
 @step
-def price_row(rows, objective, chosen, budgets, i, prices):
+def price_row(rows, terms, state, chosen, budgets, i, prices):
     """Bring the prices of instance i up to date."""
-    prices.weakest[i] = find_weakest(rows, objective, chosen, i, budgets[i])[1]
+    prices.weakest[i] = find_weakest(rows, terms, state, chosen, i, budgets[i])[1]
     hint = prices.other_position[i]
-    prices.other_position[i], prices.other[i] = find_other(rows, objective, chosen, i, budgets[i], hint)
+    prices.other_position[i], prices.other[i] = find_other(rows, terms, state, chosen, i, budgets[i], hint)
 
 
 @kernel
-def price_rows(rows, objective, chosen, budgets, prices, first, last):
+def price_rows(rows, terms, state, chosen, budgets, prices, first, last):
     """Bring the prices of instances first to last up to date.
 
     Shapes: chosen (n, k), positions within the row; budgets (n,), how many labels each row has. Writes: prices.
     """
     for i in range(first, last):
-        price_row(rows, objective, chosen, budgets, i, prices)
+        price_row(rows, terms, state, chosen, budgets, i, prices)
 
 
 @step
@@ -125,9 +125,9 @@ def propose_label(worth, columns, chosen, budgets, prices, j, bench, is_wanted):
 
 @kernel
 def propose_labels(worth, columns, chosen, budgets, prices, labels, bench, is_wanted, moves, first, last):
-    """The labels of a batch, from first to last, propose their best sets.
+    """The labels of a group, from first to last, propose their best sets.
 
-    Shapes: labels, moves (batch,); is_wanted (nnz,), by columns. Writes: moves, whether a label wants to change;
+    Shapes: labels, moves (group,); is_wanted (nnz,), by columns. Writes: moves, whether a label wants to change;
     is_wanted, for those.
     """
     for r in range(first, last):
@@ -135,15 +135,15 @@ def propose_labels(worth, columns, chosen, budgets, prices, labels, bench, is_wa
 
 
 @part
-def swap(rows, objective, chosen, i, slot, position):
+def swap(rows, terms, state, chosen, i, slot, position):
     """Instance i puts another label into a slot; returns what the utility gains."""
     start = rows.indptr[i]
     old, new = start + chosen[i, slot], start + position
     old_value, new_value = np.float64(rows.values[old]), np.float64(rows.values[new])
-    gain = -call_own_gain_of(objective, rows.labels[old], old_value)
-    call_add_instance(objective, rows.labels[old], old_value, -1.0)
-    gain += call_gain_of(objective, rows.labels[new], new_value)
-    call_add_instance(objective, rows.labels[new], new_value, 1.0)
+    gain = -call_own_gain_of(terms, state, rows.labels[old], old_value)
+    call_add_instance(terms, state, rows.labels[old], old_value, -1.0)
+    gain += call_gain_of(terms, state, rows.labels[new], new_value)
+    call_add_instance(terms, state, rows.labels[new], new_value, 1.0)
     chosen[i, slot] = position
     return gain
 
@@ -158,7 +158,7 @@ def slot_of(chosen, i, budget, position):
 
 
 @step
-def try_swaps(rows, objective, columns, chosen, budgets, prices, j, is_wanted, undo):
+def try_swaps(rows, terms, state, columns, chosen, budgets, prices, j, is_wanted, undo):
     """Swap instances in and out of label j as it wants; returns what that gains, and how many were swapped."""
     change, count = 0.0, 0
     for x in range(columns.indptr[j], columns.indptr[j + 1]):
@@ -167,48 +167,48 @@ def try_swaps(rows, objective, columns, chosen, budgets, prices, j, is_wanted, u
         if is_wanted[x] == (slot >= 0):
             continue
         if is_wanted[x]:
-            slot = find_weakest(rows, objective, chosen, i, budgets[i])[0]
+            slot = find_weakest(rows, terms, state, chosen, i, budgets[i])[0]
         else:
             position = prices.other_position[i]
         # The best other label may have come to the instance since it was priced.
         if slot >= 0 and position >= 0 and not holds(chosen, i, budgets[i], position):
             undo.instances[count], undo.slots[count], undo.before[count] = i, slot, chosen[i, slot]
             count += 1
-            change += swap(rows, objective, chosen, i, slot, position)
+            change += swap(rows, terms, state, chosen, i, slot, position)
     return change, count
 
 
 @step
-def refresh_lines(rows, objective, chosen, undo, count):
+def refresh_lines(rows, terms, state, chosen, undo, count):
     """Bring the lines of all labels that were swapped up to date."""
     for u in range(count):
         start = rows.indptr[undo.instances[u]]
-        call_refresh_line(objective, rows.labels[start + undo.before[u]])
-        call_refresh_line(objective, rows.labels[start + chosen[undo.instances[u], undo.slots[u]]])
+        call_refresh_line(terms, state, rows.labels[start + undo.before[u]])
+        call_refresh_line(terms, state, rows.labels[start + chosen[undo.instances[u], undo.slots[u]]])
 
 
 @step
-def move_label(rows, objective, columns, chosen, budgets, prices, j, is_wanted, undo):
+def move_label(rows, terms, state, columns, chosen, budgets, prices, j, is_wanted, undo):
     """Label j takes the set that it wants, if the utility rises; returns whether it did."""
-    change, count = try_swaps(rows, objective, columns, chosen, budgets, prices, j, is_wanted, undo)
+    change, count = try_swaps(rows, terms, state, columns, chosen, budgets, prices, j, is_wanted, undo)
     if not change > 0.0:
         for u in range(count - 1, -1, -1):
-            swap(rows, objective, chosen, undo.instances[u], undo.slots[u], undo.before[u])
+            swap(rows, terms, state, chosen, undo.instances[u], undo.slots[u], undo.before[u])
         return False
-    refresh_lines(rows, objective, chosen, undo, count)
+    refresh_lines(rows, terms, state, chosen, undo, count)
     for u in range(count):
-        price_row(rows, objective, chosen, budgets, np.int64(undo.instances[u]), prices)
+        price_row(rows, terms, state, chosen, budgets, np.int64(undo.instances[u]), prices)
     return True
 
 
 @kernel
-def settle_labels(rows, objective, columns, chosen, budgets, prices, labels, is_wanted, moves, undo):
-    """Move the labels of a batch, one by one, where that raises the utility; returns how many moved.
+def settle_labels(rows, terms, state, columns, chosen, budgets, prices, labels, is_wanted, moves, undo):
+    """Move the labels of a group, one by one, where that raises the utility; returns how many moved.
 
-    Writes: chosen, the totals and lines of the objective, prices. Assumes: propose_labels has filled the rest.
+    Writes: chosen, the totals and lines of the terms, state, prices. Assumes: propose_labels has filled the rest.
     """
     n_moved = 0
     for r in range(labels.size):
         if moves[r]:
-            n_moved += move_label(rows, objective, columns, chosen, budgets, prices, labels[r], is_wanted, undo)
+            n_moved += move_label(rows, terms, state, columns, chosen, budgets, prices, labels[r], is_wanted, undo)
     return n_moved

@@ -21,6 +21,7 @@ HITS, MISSES = 0, 1
 class Laws(NamedTuple):
     slots: np.ndarray  # int32 (m,): row of the label in probabilities, -1 where its expectation is semi-empirical
     probabilities: np.ndarray  # float64 (slots, 2, width): of T and of R
+    known: np.ndarray  # float64 (slots, 2): hits and misses that are certain, to be added to T and R
 
 
 @part

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compiling import kernel, part, step
-from tailwise.kernels.label_state import COEFFICIENT, PARAMETER
-from tailwise.kernels.psi import call_formula
+from tailwise.kernels.label_state import coefficient_of, formula_at
 
 # A Poisson variable is cut where less than exp(-DEPTH) is left on each side, below what a double can tell from 0.
 DEPTH = 40.0
@@ -32,13 +31,12 @@ class Columns(NamedTuple):
     values: np.ndarray  # float32 or float64 (nnz,)
     is_selected: np.ndarray  # bool (nnz,)
     predicted_positives: np.ndarray  # float64 (m,): q, labels that are no candidates included
-    extra: np.ndarray  # float64 (m,): expected positives outside the candidates
+    rates: np.ndarray  # float64 (m, 2): expected hits and other positives outside the candidates, Poisson distributed
+    known: np.ndarray  # float64 (m, 2): hits and other positives that are certain
 
 
-class Formulas(NamedTuple):
-    addresses: np.ndarray  # int64 (F,)
-    factors: np.ndarray  # float64 (F, 2): coefficient, parameter
-    n_instances: float
+# Columns of rates and known.
+HITS, OTHERS = 0, 1
 
 
 class Window(NamedTuple):
@@ -119,33 +117,36 @@ def distribute(columns, j, rate, tolerance, pmf, is_selected):
 
 
 @part
-def psi_at(formulas, t, q, p):
+def psi_at(terms, columns, j, hits, others):
+    """What the formulas give for label j, with these hits and other positives beside those that are certain."""
+    t, q = hits + columns.known[j, HITS], columns.predicted_positives[j]
+    p = t + others + columns.known[j, OTHERS]
     psi = 0.0
-    for f in range(formulas.addresses.size):
-        address, parameter = formulas.addresses[f], formulas.factors[f, PARAMETER]
-        psi += formulas.factors[f, COEFFICIENT] * call_formula(address, t, q, p, formulas.n_instances, parameter)
+    for f in range(terms.formulas.shape[0]):
+        psi += coefficient_of(terms, f, j) * formula_at(terms, f, j, t, q, p)
     return psi
 
 
 @step
-def largest_at_ends(formulas, q, most_hits, most_others):
+def largest_at_ends(terms, columns, j, most_hits, most_others):
     """The largest absolute psi where T and R are as small or large as can be, so that what was lost is met, too."""
     largest = 0.0
-    for t in (0.0, most_hits):
-        for r in (0.0, most_others):
-            largest = max(largest, abs(psi_at(formulas, t, q, t + r)))
+    for hits in (0.0, most_hits):
+        for others in (0.0, most_others):
+            largest = max(largest, abs(psi_at(terms, columns, j, hits, others)))
     return largest
 
 
 @step
-def expect_label(formulas, q, hits, of_hits, others, of_others):
+def expect_label(terms, columns, j, hits, of_hits, others, of_others):
     """E[psi] of a label and a bound of its error, from the distributions of T (hits) and R (others)."""
     expected = 0.0
-    largest = largest_at_ends(formulas, q, float(of_hits.last), float(of_others.start + of_others.last))
+    most_hits, most_others = float(of_hits.start + of_hits.last), float(of_others.start + of_others.last)
+    largest = largest_at_ends(terms, columns, j, most_hits, most_others)
     for a in range(of_hits.low, of_hits.high + 1):
         given_hits = 0.0
         for b in range(of_others.low, of_others.high + 1):
-            psi = psi_at(formulas, float(a), q, float(a + of_others.start + b))
+            psi = psi_at(terms, columns, j, float(of_hits.start + a), float(of_others.start + b))
             given_hits += others[b] * psi
             largest = max(largest, abs(psi))
         expected += hits[a] * given_hits
@@ -158,22 +159,22 @@ def largest_support(columns, first, last):
     """How many numbers the distributions of one label need at most."""
     size = 1
     for j in range(first, last):
-        low, high = poisson_range(columns.extra[j])
-        size = max(size, columns.indptr[j + 1] - columns.indptr[j] + high - low + 1)
+        for side in (HITS, OTHERS):
+            low, high = poisson_range(columns.rates[j, side])
+            size = max(size, columns.indptr[j + 1] - columns.indptr[j] + high - low + 1)
     return size
 
 
 @kernel
-def expect_labels(columns, formulas, tolerance, first, last, expected, errors):
+def expect_labels(columns, terms, tolerance, first, last, expected, errors):
     """The expected utility of the labels from first to last - 1.
 
     Shapes: expected, errors (m,). Writes: their part from first to last - 1, nothing else.
-    Assumes: probabilities in [0, 1]; extra finite and at least 0.
+    Assumes: probabilities in [0, 1]; rates finite and at least 0.
     """
     size = largest_support(columns, first, last)
     hits, others = np.empty(size), np.empty(size)
     for j in range(first, last):
-        of_hits = distribute(columns, j, 0.0, tolerance, hits, is_selected=True)
-        of_others = distribute(columns, j, columns.extra[j], tolerance, others, is_selected=False)
-        q = columns.predicted_positives[j]
-        expected[j], errors[j] = expect_label(formulas, q, hits, of_hits, others, of_others)
+        of_hits = distribute(columns, j, columns.rates[j, HITS], tolerance, hits, is_selected=True)
+        of_others = distribute(columns, j, columns.rates[j, OTHERS], tolerance, others, is_selected=False)
+        expected[j], errors[j] = expect_label(terms, columns, j, hits, of_hits, others, of_others)

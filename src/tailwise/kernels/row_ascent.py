@@ -1,8 +1,8 @@
-"""Block coordinate ascent over instances, in batches (paper, Algorithm 1; the sparse one of the appendix).
+"""Block coordinate ascent over instances, in groups (paper, Algorithm 1; the sparse one of the appendix).
 
-The instances of a batch propose their best labels in parallel, all against the same totals. Then the proposals are
+The instances of a group propose their best labels in parallel, all against the same totals. Then the proposals are
 looked at one by one, in order: a row moves only if the utility, with all that moved before it, really rises. So the
-utility never falls, whatever the batch size; a batch of one is the paper's algorithm.
+utility never falls, whatever the size of a group; a group of one is the paper's algorithm.
 """
 
 from typing import NamedTuple
@@ -14,17 +14,17 @@ from tailwise.kernels.label_state import SLACK, add_instance, gain_of, own_gain_
 from tailwise.kernels.top_k import holds, insert
 
 
-class Swaps(NamedTuple):
-    """What the rows of a batch propose. Labels and probabilities are copied here, close together in memory."""
+class Moves(NamedTuple):
+    """What the rows of a group propose. Labels and probabilities are copied here, close together in memory."""
 
-    positions: np.ndarray  # int32 (batch, k): the whole new row, -1 for an empty slot
-    counts: np.ndarray  # int32 (batch, 2): labels to leave, labels to take
-    labels: np.ndarray  # int32 (batch, 2, k)
-    values: np.ndarray  # float64 (batch, 2, k)
+    positions: np.ndarray  # int32 (group, k): the whole new row, -1 for an empty slot
+    counts: np.ndarray  # int32 (group, 2): labels to leave, labels to take
+    labels: np.ndarray  # int32 (group, 2, k)
+    values: np.ndarray  # float64 (group, 2, k)
 
 
 class Touched(NamedTuple):
-    """The labels whose totals a batch changed, each once."""
+    """The labels whose totals a group changed, each once."""
 
     labels: np.ndarray  # int32 (at most m,)
     is_listed: np.ndarray  # bool (m,)
@@ -48,13 +48,13 @@ def bar_of(size, least, most, weakest):
 
 
 @part
-def find_bar(rows, objective, chosen, i, least, most, gains):
+def find_bar(rows, terms, state, chosen, i, least, most, gains):
     """Gains of the labels that instance i has, and what a rival must gain."""
     labels, values, start = rows.labels, rows.values, rows.indptr[i]
     size, weakest = 0, np.inf
     while size < most and chosen[i, size] >= 0:
         x = start + chosen[i, size]
-        gain = own_gain_of(objective, labels[x], np.float64(values[x]))
+        gain = own_gain_of(terms, state, labels[x], np.float64(values[x]))
         gains[size] = gain
         weakest = gain if gain < weakest else weakest
         size += 1
@@ -73,9 +73,9 @@ def count_above(slopes, offsets, labels, values, first, last, bar):
 
 
 @part
-def count_own_above(rows, objective, chosen, i, budget, first, last, bar):
+def count_own_above(rows, terms, state, chosen, i, budget, first, last, bar):
     """How many of them instance i has already, since these are no rivals."""
-    labels, values, slopes, offsets = rows.labels, rows.values, objective.slopes, objective.offsets
+    labels, values, slopes, offsets = rows.labels, rows.values, state.slopes, state.offsets
     n_above = 0
     for c in range(budget):
         x = rows.indptr[i] + chosen[i, c]
@@ -109,25 +109,25 @@ def without_losses(gains, size, least):
 
 
 @part
-def find_best_labels(rows, objective, chosen, i, least, most, gains, positions, r):
+def find_best_labels(rows, terms, state, chosen, i, least, most, gains, positions, r):
     """Put the best labels of instance i, its own share of the totals left out, into row r.
 
     Returns how many they are; -1 where an instance that must fill all its slots has them already.
     """
     # Arrays are taken out of their tuples before the loop: in it, each look into a tuple would cost.
-    labels, values, slopes, offsets = rows.labels, rows.values, objective.slopes, objective.offsets
+    labels, values, slopes, offsets = rows.labels, rows.values, state.slopes, state.offsets
     start, stop = rows.indptr[i], rows.indptr[i + 1]
-    bar = find_bar(rows, objective, chosen, i, least, most, gains)
+    bar = find_bar(rows, terms, state, chosen, i, least, most, gains)
     size = -1  # until a rival is found, as none is for most rows in most passes
     for first in range(start, stop, CHUNK):
         last = min(first + CHUNK, stop)
         n_above = count_above(slopes, offsets, labels, values, first, last, below(bar))
-        if n_above == 0 or n_above == count_own_above(rows, objective, chosen, i, most, first, last, below(bar)):
+        if n_above == 0 or n_above == count_own_above(rows, terms, state, chosen, i, most, first, last, below(bar)):
             continue
         for x in range(first, last):
             j = labels[x]
             if slopes[j] * values[x] + offsets[j] >= below(bar) and not holds(chosen, i, most, x - start):
-                gain = gain_of(objective, j, np.float64(values[x]))
+                gain = gain_of(terms, state, j, np.float64(values[x]))
                 if not gain < bar:  # so that a slot that must be taken is taken even by what is no number
                     if size < 0:
                         size = rank_own_labels(chosen, i, most, gains, positions, r)
@@ -142,56 +142,56 @@ def find_best_labels(rows, objective, chosen, i, least, most, gains, positions, 
 
 
 @part
-def note_swap(rows, i, swaps, r, side, position):
+def note_swap(rows, i, moves, r, side, position):
     x = rows.indptr[i] + position
-    c = swaps.counts[r, side]
-    swaps.labels[r, side, c] = rows.labels[x]
-    swaps.values[r, side, c] = rows.values[x]
-    swaps.counts[r, side] = c + 1
+    c = moves.counts[r, side]
+    moves.labels[r, side, c] = rows.labels[x]
+    moves.values[r, side, c] = rows.values[x]
+    moves.counts[r, side] = c + 1
 
 
 @part
-def propose(rows, objective, chosen, least, most, i, gains, swaps, r):
-    """Write into row r of swaps what instance i should leave and take."""
-    swaps.counts[r, LEAVE] = 0
-    swaps.counts[r, TAKE] = 0
+def propose(rows, terms, state, chosen, least, most, i, gains, moves, r):
+    """Write into row r of moves what instance i should leave and take."""
+    moves.counts[r, LEAVE] = 0
+    moves.counts[r, TAKE] = 0
     has_choice = most < rows.indptr[i + 1] - rows.indptr[i] or least < most or chosen[i, most - 1] < 0
     if most > 0 and has_choice:
-        size = find_best_labels(rows, objective, chosen, i, least, most, gains, swaps.positions, r)
+        size = find_best_labels(rows, terms, state, chosen, i, least, most, gains, moves.positions, r)
         if size >= 0:
-            swaps.positions[r, size:] = -1  # settle copies the whole row
+            moves.positions[r, size:] = -1  # settle copies the whole row
             for c in range(most):
-                if chosen[i, c] >= 0 and not holds(swaps.positions, r, size, chosen[i, c]):
-                    note_swap(rows, i, swaps, r, LEAVE, chosen[i, c])
-                if c < size and not holds(chosen, i, most, swaps.positions[r, c]):
-                    note_swap(rows, i, swaps, r, TAKE, swaps.positions[r, c])
+                if chosen[i, c] >= 0 and not holds(moves.positions, r, size, chosen[i, c]):
+                    note_swap(rows, i, moves, r, LEAVE, chosen[i, c])
+                if c < size and not holds(chosen, i, most, moves.positions[r, c]):
+                    note_swap(rows, i, moves, r, TAKE, moves.positions[r, c])
 
 
 @step
-def propose_rows(rows, objective, chosen, slots, instances, gains, swaps, first, last):
+def propose_rows(rows, terms, state, chosen, slots, instances, gains, moves, first, last):
     for r in range(first, last):
         i = instances[r]
-        propose(rows, objective, chosen, slots[i, LEAST], slots[i, MOST], i, gains, swaps, r)
+        propose(rows, terms, state, chosen, slots[i, LEAST], slots[i, MOST], i, gains, moves, r)
 
 
 @part
-def change_of(objective, swaps, r):
-    """What the utility gains, now, by the swaps of row r."""
+def change_of(terms, state, moves, r):
+    """What the utility gains, now, by the moves of row r."""
     change = 0.0
-    for c in range(swaps.counts[r, LEAVE]):
-        change -= own_gain_of(objective, swaps.labels[r, LEAVE, c], swaps.values[r, LEAVE, c])
-    for c in range(swaps.counts[r, TAKE]):
-        change += gain_of(objective, swaps.labels[r, TAKE, c], swaps.values[r, TAKE, c])
+    for c in range(moves.counts[r, LEAVE]):
+        change -= own_gain_of(terms, state, moves.labels[r, LEAVE, c], moves.values[r, LEAVE, c])
+    for c in range(moves.counts[r, TAKE]):
+        change += gain_of(terms, state, moves.labels[r, TAKE, c], moves.values[r, TAKE, c])
     return change
 
 
 @part
-def apply_swaps(objective, swaps, r, touched):
+def apply_swaps(terms, state, moves, r, touched):
     for side in range(2):
         count = 1.0 if side == TAKE else -1.0
-        for c in range(swaps.counts[r, side]):
-            j = swaps.labels[r, side, c]
-            add_instance(objective, j, swaps.values[r, side, c], count)
+        for c in range(moves.counts[r, side]):
+            j = moves.labels[r, side, c]
+            add_instance(terms, state, j, moves.values[r, side, c], count)
             if not touched.is_listed[j]:
                 touched.is_listed[j] = True
                 touched.labels[touched.size[0]] = j
@@ -205,71 +205,71 @@ def is_short(chosen, i, least):
 
 
 @step
-def settle_rows(objective, chosen, slots, instances, swaps, touched):
+def settle_rows(terms, state, chosen, slots, instances, moves, touched):
     n_moved = 0
     for r in range(instances.size):
         i = instances[r]
-        n_leave, n_take = swaps.counts[r, LEAVE], swaps.counts[r, TAKE]
+        n_leave, n_take = moves.counts[r, LEAVE], moves.counts[r, TAKE]
         if n_take + n_leave == 0:
             continue
         # A row that is short takes its labels even at a loss: the budget asks for them.
-        if is_short(chosen, i, slots[i, LEAST]) or change_of(objective, swaps, r) > 0.0:
-            apply_swaps(objective, swaps, r, touched)
+        if is_short(chosen, i, slots[i, LEAST]) or change_of(terms, state, moves, r) > 0.0:
+            apply_swaps(terms, state, moves, r, touched)
             for c in range(slots[i, MOST]):
-                chosen[i, c] = swaps.positions[r, c]
+                chosen[i, c] = moves.positions[r, c]
             n_moved += 1
     for u in range(touched.size[0]):
         j = touched.labels[u]
-        refresh_line(objective, j)
+        refresh_line(terms, state, j)
         touched.is_listed[j] = False
     touched.size[0] = 0
     return n_moved
 
 
-def make_buffers(n_labels, batch, k):
-    """Room for the proposals of a batch and the labels they touch."""
-    swaps = Swaps(
-        np.empty((batch, k), np.int32),
-        np.zeros((batch, 2), np.int32),
-        np.empty((batch, 2, k), np.int32),
-        np.empty((batch, 2, k)),
+def make_buffers(n_labels, group_size, k):
+    """Room for the proposals of a group and the labels they touch."""
+    moves = Moves(
+        np.empty((group_size, k), np.int32),
+        np.zeros((group_size, 2), np.int32),
+        np.empty((group_size, 2, k), np.int32),
+        np.empty((group_size, 2, k)),
     )
     touched = Touched(
-        np.empty(min(n_labels, 2 * batch * k), np.int32), np.zeros(n_labels, np.bool_), np.zeros(1, np.int64)
+        np.empty(min(n_labels, 2 * group_size * k), np.int32), np.zeros(n_labels, np.bool_), np.zeros(1, np.int64)
     )
-    return swaps, touched
+    return moves, touched
 
 
 @kernel
-def propose_part(rows, objective, chosen, slots, instances, swaps, first, last):
-    """The instances of a batch, from first to last, propose their best labels.
+def propose_part(rows, terms, state, chosen, slots, instances, moves, first, last):
+    """The instances of a group, from first to last, propose their best labels.
 
     Shapes: chosen (n, k), positions within the row, -1 only after the last; slots (n, 2), at most the row's size;
-    instances (batch,). Writes: swaps, rows first to last. Assumes: totals and lines of the objective agree with chosen.
+    instances (group,). Writes: moves, rows first to last. Assumes: the state agrees with chosen.
     """
-    propose_rows(rows, objective, chosen, slots, instances, np.empty(chosen.shape[1]), swaps, first, last)
+    propose_rows(rows, terms, state, chosen, slots, instances, np.empty(chosen.shape[1]), moves, first, last)
 
 
 @kernel
-def settle(objective, chosen, slots, instances, swaps, touched):
-    """Move the instances of a batch, one by one, where that raises the utility; returns how many moved.
+def settle(terms, state, chosen, slots, instances, moves, touched):
+    """Move the instances of a group, one by one, where that raises the utility; returns how many moved.
 
-    Writes: chosen, the totals and lines of the objective, touched. Assumes: propose_part has filled swaps.
+    Writes: chosen, the totals and lines of the terms, state, touched. Assumes: propose_part has filled moves.
     """
-    return settle_rows(objective, chosen, slots, instances, swaps, touched)
+    return settle_rows(terms, state, chosen, slots, instances, moves, touched)
 
 
 @kernel
-def ascend(rows, objective, chosen, slots, order, swaps, touched):
-    """Visit the instances of `order` in batches, on one thread; returns how many of them moved.
+def ascend(rows, terms, state, chosen, slots, order, moves, touched):
+    """Visit the instances of `order` in groups, on one thread; returns how many of them moved.
 
     Shapes: as for propose_part; order (any,), instances. Writes: as propose_part and settle.
     """
-    batch = swaps.counts.shape[0]
+    group_size = moves.counts.shape[0]
     gains = np.empty(chosen.shape[1])
     n_moved = 0
-    for start in range(0, order.size, batch):
-        instances = order[start : start + batch]
-        propose_rows(rows, objective, chosen, slots, instances, gains, swaps, 0, instances.size)
-        n_moved += settle_rows(objective, chosen, slots, instances, swaps, touched)
+    for start in range(0, order.size, group_size):
+        instances = order[start : start + group_size]
+        propose_rows(rows, terms, state, chosen, slots, instances, gains, moves, 0, instances.size)
+        n_moved += settle_rows(terms, state, chosen, slots, instances, moves, touched)
     return n_moved

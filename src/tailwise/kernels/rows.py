@@ -1,4 +1,4 @@
-"""The candidates as kernels see them, and the checks and sums that read every entry once."""
+"""The candidates as kernels see them, by instance and by label, and the checks and sums that read every entry once."""
 
 from typing import NamedTuple
 
@@ -77,3 +77,36 @@ def labels_at(rows, positions, labels):
         for c in range(positions.shape[1]):
             x = positions[i, c]
             labels[i, c] = rows.labels[rows.indptr[i] + x] if x >= 0 else -1
+
+
+class Columns(NamedTuple):
+    """CSC columns of (instance, place in its row, probability), instances ascending within a column."""
+
+    indptr: np.ndarray  # int64 (m + 1,)
+    instances: np.ndarray  # int32 (nnz,)
+    positions: np.ndarray  # uint16 (nnz,), or int32 where rows are longer than that can tell
+    values: np.ndarray  # float32 or float64 (nnz,)
+
+
+@kernel
+def _scatter(rows, ends, instances, positions, values):
+    for i in range(rows.indptr.size - 1):
+        for x in range(rows.indptr[i], rows.indptr[i + 1]):
+            j = rows.labels[x]
+            y = ends[j]
+            instances[y] = i
+            positions[y] = x - rows.indptr[i]
+            values[y] = rows.values[x]
+            ends[j] = y + 1
+
+
+def transpose(rows, n_labels):
+    """The columns of the rows."""
+    indptr = np.zeros(n_labels + 1, np.int64)
+    np.cumsum(np.bincount(rows.labels, minlength=n_labels), out=indptr[1:])
+    size = rows.labels.size
+    is_short = np.diff(rows.indptr).max(initial=0) <= np.iinfo(np.uint16).max
+    positions = np.empty(size, np.uint16 if is_short else np.int32)
+    columns = Columns(indptr, np.empty(size, np.int32), positions, np.empty(size, rows.values.dtype))
+    _scatter(rows, indptr[:-1].copy(), *columns[1:])
+    return columns

@@ -9,6 +9,7 @@ and exactly that for what is linear at fixed q (DESIGN: precision, F-beta, recal
 instance-wise utilities; semi-empirical, or exact by quadrature). Jaccard bends upwards in t = sum e, so a chord between
 two values of t lies above it; coverage bends downwards in sum log(1/(1-e)), so a tangent does.
 
+The worth is what the set adds to what was decided elsewhere (`base`), which counts in t and q and in the nodes.
 All slopes fall as q grows (a user's formula is looked at for every q), so at the least size of a range they hold for
 the whole range. Nodes hold for sizes from one power of four to the next: a *block*.
 """
@@ -18,14 +19,15 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compiling import kernel, part, step
-from tailwise.kernels.nodes import BASE, DECAY, WEIGHT, Quadrature, phi
-from tailwise.kernels.psi import call_formula
+from tailwise.kernels.curvature import AFFINE, PROPORTIONAL
+from tailwise.kernels.label_state import CURVATURE, Terms, coefficient_of
+from tailwise.kernels.label_state import formula_at as bare_formula_at
+from tailwise.kernels.nodes import BASE, DECAY, SUM, WEIGHT, Nodes, phi
 
-# Columns of Worth.factors, and how a formula depends on t at fixed q: through the origin, with a slope that falls and
-# bends upwards as q grows; on any line; on a curve. Chords lie above a curve that bends upwards; for others they are a
-# guess, good enough to look for better sets.
-COEFFICIENT, PARAMETER, SHAPE = range(3)
-FALLING, AFFINE, CURVED = 0.0, 1.0, 2.0
+# Chords lie above a formula that bends upwards; for others they are a guess, good enough to look for better sets.
+
+# Columns of Worth.base.
+T0, Q0, P0 = range(3)
 
 # Sizes of a block: from a power of this to the next.
 BLOCK_RATIO = 4
@@ -41,17 +43,17 @@ CURVE_WEIGHT, LOG_DECAY, RATE = range(3)
 
 
 class Worth(NamedTuple):
-    linear: np.ndarray  # float64 (m, 2): factors of t and q
-    p: np.ndarray  # float64 (m,)
+    terms: Terms  # where a user's formula was found to be a line, its curvature says so
+    base: np.ndarray  # float64 (m, 3): t and q of what was decided elsewhere, p
     reach: np.ndarray  # float64 (m,): the largest t that a set can have
-    n_instances: float
-    formulas: np.ndarray  # int64 (F,): addresses
-    factors: np.ndarray  # float64 (F, 3): coefficient, parameter, shape
-    coverage: float
-    blocks: np.ndarray  # int64 (m + 1,): where the blocks of a label start in quadrature; (0,) without nodes
-    quadrature: Quadrature  # a row for each block, nothing selected; `largest` for each label
-    curves: np.ndarray  # float64 (blocks, 3, R'): of the product nodes; see below
+    coverage: (
+        np.ndarray
+    )  # float64 (m,): the factor of each label, less what is covered elsewhere; (0,) without coverage
+    blocks: np.ndarray  # int64 (m + 1,): where the blocks of a label start in nodes; (0,) without nodes
+    nodes: Nodes  # a row for each block, nothing selected; a SUM only where something was decided elsewhere
+    curves: np.ndarray  # float64 (blocks, 3, R'): of the product nodes; see above
     has_nodes: bool
+    has_base: bool
     is_curved: bool  # whether some part is no line in t
     depends_on_size: bool  # whether h depends on the size of the set at all
     falls: bool  # whether h falls and bends upwards as the set grows, in all its parts
@@ -59,8 +61,13 @@ class Worth(NamedTuple):
 
 @part
 def formula_at(worth, f, j, t, q):
-    value = call_formula(worth.formulas[f], t, q, worth.p[j], worth.n_instances, worth.factors[f, PARAMETER])
-    return worth.factors[f, COEFFICIENT] * value
+    t, q = t + worth.base[j, T0], q + worth.base[j, Q0]
+    return coefficient_of(worth.terms, f, j) * bare_formula_at(worth.terms, f, j, t, q, worth.base[j, P0])
+
+
+@part
+def coverage_of(worth, j):
+    return worth.coverage[j] if worth.coverage.size > 0 else 0.0
 
 
 @part
@@ -75,7 +82,7 @@ def block_of(q):
 
 @part
 def row_of(worth, j, b):
-    """Row of block b of label j in the quadrature."""
+    """Row of block b of label j in the nodes."""
     return worth.blocks[j] + b
 
 
@@ -97,7 +104,7 @@ def products_at(worth, j, b, q, t):
     value, row = 0.0, row_of(worth, j, b)
     for r in range(worth.curves.shape[2]):
         power = q * worth.curves[row, LOG_DECAY, r] + t * worth.curves[row, RATE, r]
-        value += t * worth.curves[row, CURVE_WEIGHT, r] * np.exp(power)
+        value += (t + worth.base[j, T0]) * worth.curves[row, CURVE_WEIGHT, r] * np.exp(power)
     return value
 
 
@@ -105,9 +112,18 @@ def products_at(worth, j, b, q, t):
 def curve_at(worth, j, b, q, t):
     """At most what is no line in t gives a set of q instances that sum to t."""
     value = products_at(worth, j, b, q, t) if worth.has_nodes else 0.0
-    for f in range(worth.formulas.size):
-        if worth.factors[f, SHAPE] == CURVED:
+    for f in range(worth.terms.formulas.shape[0]):
+        if worth.terms.factors[f, CURVATURE] > AFFINE:
             value += formula_at(worth, f, j, t, q)
+    return value
+
+
+@step
+def base_at_nodes(worth, j, b, q):
+    """What a set of q instances, whatever they are, changes in the worth of what was decided elsewhere."""
+    linear, row, value = worth.nodes.linear, row_of(worth, j, b), 0.0
+    for r in range(linear.shape[2]):
+        value += linear[row, WEIGHT, r] * linear[row, SUM, r] * np.expm1(q * np.log(linear[row, DECAY, r]))
     return value
 
 
@@ -118,11 +134,13 @@ def line_of(worth, j, q, first, last, low, high):
     What falls and bends upwards as q grows is taken at q itself, the rest at its largest over the range: so a sum of
     positive parts of h is convex in q, and largest at an end of the range.
     """
-    constant, slope, offset = 0.0, worth.linear[j, 0], worth.linear[j, 1]
-    for f in range(worth.formulas.size):
-        if worth.factors[f, SHAPE] == FALLING:
-            slope += formula_at(worth, f, j, 1.0, np.float64(q))
-        elif worth.factors[f, SHAPE] == AFFINE:
+    constant, slope, offset = 0.0, worth.terms.linear[j, 0], worth.terms.linear[j, 1]
+    for f in range(worth.terms.formulas.shape[0]):
+        if worth.terms.factors[f, CURVATURE] == PROPORTIONAL:
+            at_0 = formula_at(worth, f, j, 0.0, np.float64(q))
+            slope += formula_at(worth, f, j, 1.0, np.float64(q)) - at_0
+            constant += at_0 - formula_at(worth, f, j, 0.0, 0.0) if worth.has_base else 0.0
+        elif worth.terms.factors[f, CURVATURE] == AFFINE:
             formula_slope, formula_constant = affine_formula(worth, f, j, first, last)
             slope += formula_slope
             constant += formula_constant
@@ -131,17 +149,19 @@ def line_of(worth, j, q, first, last, low, high):
         at_low = curve_at(worth, j, b, np.float64(first), low)
         chord = (curve_at(worth, j, b, np.float64(first), high) - at_low) / (high - low)
         slope += chord
-        constant += at_low - chord * low
+        constant += at_low - chord * low - (curve_at(worth, j, b, 0.0, 0.0) if worth.has_base else 0.0)
+    if worth.has_nodes and worth.has_base:
+        constant += base_at_nodes(worth, j, block_of(first), np.float64(q))
     return constant, slope, offset
 
 
 @step
 def add_nodes(worth, j, b, q, values, size, net):
     """Add what the nodes give to each of `size` instances, in a set of q."""
-    nodes, row, n_plain = worth.quadrature.linear, row_of(worth, j, b), worth.quadrature.n_plain
-    for r in range(nodes.shape[2]):
-        weight = nodes[row, WEIGHT, r] * np.exp(q * np.log(nodes[row, DECAY, r]))
-        base = nodes[row, BASE, r]
+    linear, row, n_plain = worth.nodes.linear, row_of(worth, j, b), worth.nodes.n_plain
+    for r in range(linear.shape[2]):
+        weight = linear[row, WEIGHT, r] * np.exp(q * np.log(linear[row, DECAY, r]))
+        base = linear[row, BASE, r]
         if r < n_plain:
             for x in range(size):
                 net[x] += weight * phi(values[x], base)
@@ -153,15 +173,15 @@ def add_nodes(worth, j, b, q, values, size, net):
 @step
 def node_line(worth, j, b, q):
     """Slope and offset of a line above what the nodes give."""
-    nodes, row, n_plain = worth.quadrature.linear, row_of(worth, j, b), worth.quadrature.n_plain
-    largest = worth.quadrature.largest[j]
+    linear, row, n_plain = worth.nodes.linear, row_of(worth, j, b), worth.nodes.n_plain
+    largest = worth.nodes.largest[j]
     slope, offset = 0.0, 0.0
-    for r in range(nodes.shape[2]):
-        weight = nodes[row, WEIGHT, r] * np.exp(q * np.log(nodes[row, DECAY, r]))
+    for r in range(linear.shape[2]):
+        weight = linear[row, WEIGHT, r] * np.exp(q * np.log(linear[row, DECAY, r]))
         if r < n_plain:
-            slope += weight * phi(largest, nodes[row, BASE, r]) / max(largest, 1e-300)
+            slope += weight * phi(largest, linear[row, BASE, r]) / max(largest, 1e-300)
         else:
-            offset += weight * phi(1.0 - largest, nodes[row, BASE, r])
+            offset += weight * phi(1.0 - largest, linear[row, BASE, r])
     return slope, offset
 
 

@@ -33,20 +33,20 @@ def raise_line(model, lines, places, j):
 
 
 @kernel
-def select_greedily(model, lines, objective, places, matrix, k, order, room, labels, probabilities, visited):
+def select_greedily(model, lines, terms, state, places, matrix, k, order, room, labels, probabilities, visited):
     """Visit the instances in this order; each takes the k labels of largest gain at the totals it meets.
 
     Shapes: order int64 (any,), rows of the matrix; labels int32, probabilities float64 (n, k), best first; visited
-    int64 (n,). Writes: those rows, the objective, the bounds in lines. Assumes: slopes and offsets of lines are those
-    of the objective, and agree with its totals.
+    int64 (n,). Writes: those rows, the state, the bounds in lines. Assumes: slopes and offsets of lines are those
+    of the state, and agree with its totals.
     """
     for r in range(order.size):
         i = order[r]
-        found, visited[i] = search_row(model, lines, objective, matrix, i, k, room)
+        found, visited[i] = search_row(model, lines, terms, state, matrix, i, k, room)
         for x in range(k):
             labels[i, x] = room.best.items[x] if x < found else NO_LABEL
             probabilities[i, x] = room.best.probabilities[x] if x < found else 0.0
         for x in range(found):
-            call_add_instance(objective, labels[i, x], probabilities[i, x], 1.0)
-            call_refresh_line(objective, labels[i, x])
+            call_add_instance(terms, state, labels[i, x], probabilities[i, x], 1.0)
+            call_refresh_line(terms, state, labels[i, x])
             raise_line(model, lines, places, labels[i, x])

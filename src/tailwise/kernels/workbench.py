@@ -7,7 +7,7 @@ import numpy as np
 from tailwise.kernels.compiling import reordering_step, step
 from tailwise.kernels.label_state import LARGEST_BELOW_ONE
 from tailwise.kernels.nodes import BASE, DECAY, WEIGHT, phi
-from tailwise.kernels.set_worth import block_of, formula_at, products_at, row_of
+from tailwise.kernels.set_worth import base_at_nodes, block_of, coverage_of, formula_at, products_at, row_of
 from tailwise.kernels.top_k import kth_largest
 
 # Room for ranges of sizes that wait: each halving leaves one.
@@ -63,7 +63,7 @@ def load_candidates(worth, columns, j, bench):
     for x in range(size):
         bench.places[x], bench.instances[x] = start + x, columns.instances[start + x]
         bench.values[x] = columns.values[start + x]
-    if worth.coverage > 0.0:
+    if coverage_of(worth, j) > 0.0:
         for x in range(size):
             bench.logs[x] = -np.log1p(-min(bench.values[x], LARGEST_BELOW_ONE))
     return size
@@ -142,14 +142,14 @@ def count_members(is_member, size):
 @step
 def node_value(worth, j, bench, size, q):
     """What the linear nodes give the marked set of q instances."""
-    nodes, row, n_plain = worth.quadrature.linear, row_of(worth, j, block_of(q)), worth.quadrature.n_plain
+    linear, row, n_plain = worth.nodes.linear, row_of(worth, j, block_of(q)), worth.nodes.n_plain
     value = 0.0
-    for r in range(nodes.shape[2]):
+    for r in range(linear.shape[2]):
         total = 0.0
         for x in range(size):
             if bench.is_member[x]:
-                total += phi(bench.values[x] if r < n_plain else 1.0 - bench.values[x], nodes[row, BASE, r])
-        value += nodes[row, WEIGHT, r] * np.exp(q * np.log(nodes[row, DECAY, r])) * total
+                total += phi(bench.values[x] if r < n_plain else 1.0 - bench.values[x], linear[row, BASE, r])
+        value += linear[row, WEIGHT, r] * np.exp(q * np.log(linear[row, DECAY, r])) * total
     return value
 
 
@@ -161,13 +161,15 @@ def value_of_members(worth, j, bench, size):
         return 0.0
     t = sum_members(bench.is_member, bench.values, size)
     value = -sum_members(bench.is_member, bench.prices, size)
-    value += worth.linear[j, 0] * t + worth.linear[j, 1] * q
-    for f in range(worth.formulas.size):
+    value += worth.terms.linear[j, 0] * t + worth.terms.linear[j, 1] * q
+    for f in range(worth.terms.formulas.shape[0]):
         value += formula_at(worth, f, j, t, q) - formula_at(worth, f, j, 0.0, 0.0)
-    if worth.coverage > 0.0:
-        value += worth.coverage * (1.0 - np.exp(-sum_members(bench.is_member, bench.logs, size)))
+    if coverage_of(worth, j) > 0.0:
+        value += coverage_of(worth, j) * (1.0 - np.exp(-sum_members(bench.is_member, bench.logs, size)))
     if worth.has_nodes:
         value += node_value(worth, j, bench, size, q) + products_at(worth, j, block_of(q), q, t)
+        if worth.has_base:
+            value += base_at_nodes(worth, j, block_of(q), q) - products_at(worth, j, block_of(q), 0.0, 0.0)
     return value
 
 
@@ -179,7 +181,7 @@ def start_from_members(worth, j, bench, size):
         bench.is_best[x] = bench.is_member[x]
     bench.found[SIZE] = count_members(bench.is_member, size)
     bench.found[SUM] = sum_members(bench.is_member, bench.values, size)
-    bench.found[LOGS] = sum_members(bench.is_member, bench.logs, size) if worth.coverage > 0.0 else 0.0
+    bench.found[LOGS] = sum_members(bench.is_member, bench.logs, size) if coverage_of(worth, j) > 0.0 else 0.0
 
 
 @step

@@ -76,7 +76,7 @@ def expect_metrics(
     utilities = {name: f"ps-precision({a}, {b})" if name == "ps-precision" else name for name in names}
     options = {"priors": priors, "expectation": expectation, "condition_positives": condition_positives}
     return {
-        name: expected_utility(candidates, chosen, utility, slots, **options) for name, utility in utilities.items()
+        name: expected_utility(candidates, utility, chosen, slots, **options) for name, utility in utilities.items()
     }
 
 

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.errors import InputError
-from tailwise.expectations import SemiEmpirical
-from tailwise.inputs.candidates import Candidates
+from tailwise.expectations.expectation import check_value, start_state, value_at
+from tailwise.expectations.terms import check_terms, make_terms, raise_failure
 from tailwise.inputs.checks import check_choice, check_seed
+from tailwise.inputs.totals import Totals
 from tailwise.kernels.best_first import Lines
 from tailwise.kernels.label_state import P, Q, T, refresh
 from tailwise.kernels.tree_greedy import Places, select_greedily
 from tailwise.models.plt_search import CHUNK, Found, make_room
 from tailwise.models.tree_ensemble import search_trees
 from tailwise.selection import Selection, select
-from tailwise.selection.batch import describe_batch
-from tailwise.selection.expected_utility import check_value
-from tailwise.selection.select import METHODS
+from tailwise.selection.resolve import METHODS, check_condition_positives
 from tailwise.utilities import as_utility
+from tailwise.utilities.utility import Batch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,20 +70,29 @@ def select_on_tree(
 def _is_exact_on_tree(model: LabelTree, utility: Utility, options: dict[str, Any]) -> bool:
     if not (utility.linear_in_predictions and set(options) <= TREE_OPTIONS):
         return False
-    slopes = _expect(model, utility, 1, 1, None).objective.linear[:, 0]  # whose signs do not depend on p
+    slopes = _Unseen(model, utility, 1, 1, None).terms.linear[:, 0]  # whose signs do not depend on p
     return bool((slopes >= 0).all())
 
 
-def _expect(model: LabelTree, utility: Utility, n_instances: int, k: int, positives: Any) -> SemiEmpirical:
-    """The utility of a selection in a batch of which no probability is known yet."""
-    nothing = Candidates(
-        np.zeros(n_instances + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), model.n_labels_
-    )
-    positives = "priors" if positives is None else positives
-    batch = describe_batch(nothing, np.full(n_instances, k), model.priors_, positives)
-    expectation = SemiEmpirical(utility, nothing, batch)
-    expectation.prepare(np.zeros(model.n_labels_))
-    return expectation
+class _Unseen:
+    """The semi-empirical utility on a batch of which no probability is known yet: p is what training says."""
+
+    def __init__(self, model: LabelTree, utility: Utility, n_instances: int, k: int, positives: Any) -> None:
+        m = model.n_labels_
+        given = "priors" if positives is None else positives
+        p = check_condition_positives(given, np.zeros(m), n_instances, model.priors_)
+        self.utility, self.batch = utility, Batch(n_instances, m, n_instances * k, p)
+        check_terms(utility, self.batch)
+        self.terms, self._constant = make_terms(utility.terms, self.batch)
+        self.state = start_state(self.batch, Totals.nothing(m))
+        refresh(self.terms, self.state)
+
+    @property
+    def is_linear(self) -> bool:
+        return not (self.terms.formulas.size or self.terms.coverage.size)
+
+    def value(self) -> float:
+        return check_value(self.utility, value_at(self.terms, self.state) + self._constant)
 
 
 def _search(
@@ -97,14 +106,14 @@ def _search(
 ) -> TreeSelection:
     check_seed(seed)
     n = matrix.indptr.size - 1
-    expectation = _expect(model, utility, n, k, condition_positives)
+    unseen = _Unseen(model, utility, n, k, condition_positives)
     with model._threads() as threads:
-        if expectation.is_linear:
-            found = _search_by_lines(model, matrix, k, expectation, threads)
+        if unseen.is_linear:
+            found = _search_by_lines(model, matrix, k, unseen, threads)
         else:
-            found = _search_greedily(model, matrix, k, expectation, np.random.default_rng(seed).permutation(n))
-    expectation.raise_failure()
-    value = _value_of(expectation, model, utility, n, k)
+            found = _search_greedily(model, matrix, k, unseen, np.random.default_rng(seed).permutation(n))
+    raise_failure(utility)
+    value = _value_of(unseen, model, k)
     return TreeSelection(
         found.labels,
         model.n_labels_,
@@ -115,24 +124,24 @@ def _search(
         time.perf_counter() - begin,
         converged=True,
         interrupted=False,
-        method="instance" if expectation.is_linear else "greedy",
-        expectation=expectation.name,
+        method="instance" if unseen.is_linear else "greedy",
+        expectation="semi",
         visited=found.visited,
     )
 
 
-def _value_of(found: SemiEmpirical, model: LabelTree, utility: Utility, n_instances: int, k: int) -> float:
+def _value_of(found: _Unseen, model: LabelTree, k: int) -> float:
     """The expected utility; a label has at least as many positives as its instances are expected to have."""
-    totals = found.objective.totals
-    expectation = _expect(model, utility, n_instances, k, np.maximum(totals[:, P], totals[:, T]))
-    expectation.objective.totals[:, :P] = totals[:, :P]
-    refresh(expectation.objective)
-    return check_value(utility, expectation.expected())
+    counts = found.state.counts
+    seen = _Unseen(model, found.utility, int(found.batch.n_instances), k, np.maximum(counts[:, P], counts[:, T]))
+    seen.state.counts[:, :P] = counts[:, :P]
+    refresh(seen.terms, seen.state)
+    return seen.value()
 
 
-def _search_by_lines(model: LabelTree, matrix: Matrix, k: int, expectation: SemiEmpirical, threads: Threads) -> Found:
-    """The labels of largest slope * eta + offset; the totals of the expectation are set to theirs."""
-    slopes, offsets = expectation.objective.linear.T
+def _search_by_lines(model: LabelTree, matrix: Matrix, k: int, unseen: _Unseen, threads: Threads) -> Found:
+    """The labels of largest slope * eta + offset; the totals are set to theirs."""
+    slopes, offsets = unseen.terms.linear.T
     if (slopes < 0).any():
         msg = (
             "method='tree' needs a gain that grows with the probability. Got one that falls. "
@@ -140,31 +149,31 @@ def _search_by_lines(model: LabelTree, matrix: Matrix, k: int, expectation: Semi
         )
         raise InputError(msg)
     found = search_trees(model.trees_, matrix, k, threads, slopes=slopes, offsets=offsets)
-    totals, labels = expectation.objective.totals, found.labels.ravel()
-    totals[:, T] = np.bincount(labels, weights=found.probabilities.ravel(), minlength=model.n_labels_)
-    totals[:, Q] = np.bincount(labels, minlength=model.n_labels_)
+    counts, labels = unseen.state.counts, found.labels.ravel()
+    counts[:, T] = np.bincount(labels, weights=found.probabilities.ravel(), minlength=model.n_labels_)
+    counts[:, Q] = np.bincount(labels, minlength=model.n_labels_)
     return found
 
 
-def _search_greedily(model: LabelTree, matrix: Matrix, k: int, expectation: SemiEmpirical, order: NDArray) -> Found:
-    """Instance by instance, in this order; the totals of the expectation grow on the way."""
+def _search_greedily(model: LabelTree, matrix: Matrix, k: int, unseen: _Unseen, order: NDArray) -> Found:
+    """Instance by instance, in this order; the totals grow on the way."""
     if len(model.trees_) > 1:
         msg = (
             f"method='tree' with {len(model.trees_)} trees needs a utility that is linear in the predictions. "
             "Use method='greedy' (--method greedy) for greedy selection from a shortlist."
         )
         raise InputError(msg)
-    fitted, objective, n = model.trees_[0], expectation.objective, order.size
+    fitted, state, n = model.trees_[0], unseen.state, order.size
     tree = fitted.tree
     lines = Lines(
-        objective.slopes,
-        objective.offsets,
-        tree.largest_below(np.maximum(objective.slopes, 0)),
-        tree.largest_below(objective.offsets),
+        state.slopes,
+        state.offsets,
+        tree.largest_below(np.maximum(state.slopes, 0)),
+        tree.largest_below(state.offsets),
     )
     found = Found(np.empty((n, k), np.int32), np.empty((n, k)), np.empty(n, np.int64))
     room, places = make_room(tree, matrix, k), Places(tree.leaves, tree.parents)
     for first in range(0, n, CHUNK):
         part = order[first : first + CHUNK]
-        select_greedily(fitted.model(), lines, objective, places, matrix, k, part, room, *found)
+        select_greedily(fitted.model(), lines, unseen.terms, state, places, matrix, k, part, room, *found)
     return found

@@ -161,7 +161,7 @@ def measure(run: RunFolder, judgement: Judgement, utility: Utility) -> float | N
         return float(utility.psi(*counts, n_instances=run.n_instances, k=k).sum())
     if run.probabilities is None:
         return None
-    return expected_utility(run.probabilities, judgement.chosen, utility, run.k, **run.basis)
+    return expected_utility(run.probabilities, utility, judgement.chosen, run.k, **run.basis)
 
 
 def compare_bins(run: RunFolder, top: Judgement, own: Judgement) -> list[BinGain]:

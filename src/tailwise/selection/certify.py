@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tailwise.certificates.proof import prove
 from tailwise.errors import Interrupted
-from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_choice
-from tailwise.inputs.paths import load_both_if_paths, load_priors_if_path
-from tailwise.selection.problem import Certification, Settings
-from tailwise.selection.rules import check_given, find_feasible
-from tailwise.selection.solve import Task, run
-from tailwise.utilities import as_utility
+from tailwise.selection.observer import Observer
+from tailwise.selection.problem import Proving, Request
+from tailwise.selection.resolve import resolve
+from tailwise.selection.select import run
+from tailwise.selection.start import given_outcome
 
 if TYPE_CHECKING:
     from tailwise.certificates import Certificate
+    from tailwise.inputs.totals import Totals
+    from tailwise.selection.problem import Problem
     from tailwise.utilities import Utility
 
 __all__ = ["certify"]
@@ -28,6 +31,7 @@ def certify(
     *,
     expectation: str = "auto",
     fill: str = "auto",
+    context: Totals | None = None,
     rounds: int = 100,
     target_gap: float = 1e-3,
     priors: Any = None,
@@ -42,20 +46,21 @@ def certify(
     .. math:: \max_S \sum_j \psi_j(S_j) \;\le\;
         \sum_i k_i \lambda_i + \sum_j \max_S \Bigl[\psi_j(S) - \sum_{i \in S} \lambda_i\Bigr]
 
-    for any prices :math:`\lambda_i` of the slots of the instances. They start from those of tailwise's own selection,
-    and are changed round by round so that the right side falls.
+    for any prices :math:`\lambda_i` of the slots of the instances. They start from those of the selection, and are
+    changed round by round so that the right side falls.
 
     Parameters
     ----------
-    probabilities, utility, k, expectation, fill, priors, condition_positives, workers, seed
+    probabilities, utility, k, expectation, fill, context, priors, condition_positives, workers, seed
         As for :func:`select`.
     selection : Selection, array_like or path, optional
         The selection to judge, of any tool. Its labels that are no candidates count as candidates of probability 0
-        that an instance may take but need not. Default: tailwise's own.
+        that an instance may take but need not. It is judged as it is; nothing is selected. Default: what
+        ``select(..., certify=True)`` selects.
     rounds : int
-        Change the prices at most so often. One round gives a valid bound, more give a closer one.
+        Maximum number of price updates. One round gives a valid bound, more give a closer one.
     target_gap : float
-        Stop when the bound is within this share of the value of tailwise's own selection, which is improved on the way.
+        Stop when the bound is within this share of the value of the selection.
     progress : bool
         Show progress bars on standard error.
     on_interrupt : {"raise", "return"}
@@ -89,23 +94,44 @@ def certify(
     (0.289, 0.667)
     """
     check_choice("on_interrupt", on_interrupt, ("raise", "return"))
-    probabilities, selection = load_both_if_paths(probabilities, selection)
-    candidates = Candidates.of(probabilities)
-    given = None if selection is None else check_given(selection, candidates, k, "selection")
-    priors = load_priors_if_path(priors)
-    task = Task(
-        *find_feasible(candidates, k, given, fill),
-        as_utility(utility, priors),
-        Settings(seed=seed, progress=progress),
-        expectation=expectation,
-        workers=workers,
-        priors=priors,
-        condition_positives=condition_positives,
-        certification=Certification(rounds, target_gap, given),
+    problem = resolve(
+        Request(
+            probabilities,
+            utility,
+            k,
+            expectation=expectation,
+            fill=fill,
+            context=context,
+            priors=priors,
+            condition_positives=condition_positives,
+            workers=workers,
+            seed=seed,
+            proving=Proving(rounds, target_gap),
+            judged=selection,
+        )
     )
-    certificate = run(task).certificate
-    if certificate is None:  # Ctrl-C during the selection: there is no bound yet
+    observer = Observer(progress=progress)
+    certificate = _judge(problem, observer) if problem.judged is not None else run(problem, observer).certificate
+    if certificate is None:  # Ctrl-C before the first round: there is no bound yet
         raise KeyboardInterrupt
     if certificate.interrupted and on_interrupt == "raise":
         raise Interrupted(certificate)
     return certificate
+
+
+def _judge(problem: Problem, observer: Observer) -> Certificate | None:
+    """The certificate of the selection that was given."""
+    assert problem.judged is not None
+    assert problem.proving is not None
+    value = problem.expectation.value_of(problem.judged)
+    if problem.expectation.is_linear and problem.rules.has_budget:
+        # The best selection has a closed form, which is the least upper bound.
+        found = run(problem, observer).certificate
+        return None if found is None else replace(found, value=value)
+    outcome = given_outcome(problem, problem.judged)
+    try:
+        with problem.engine:
+            _, proof = prove(problem, outcome, problem.proving, None, observer)
+    finally:
+        observer.close()
+    return None if proof is None else proof.certificate(problem, value)

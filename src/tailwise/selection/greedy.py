@@ -1,37 +1,48 @@
-"""Greedy selection: one pass, each instance seeing only what was selected before it (paper, appendix on greedy)."""
+"""Greedy selection: one pass, each instance seeing only what was selected before it (paper, appendix on greedy).
+
+| paper | here |
+|---|---|
+| Algorithm 3, greedy | `greedy` |
+| Algorithm 4, for coverage | the same, with the coverage term |
+| Algorithms 7 and 8, on sparse probabilities | the same: candidates are always sparse |
+
+The paper's greedy is made for a stream and knows p only of the instances seen; here the whole batch is at hand, so p is
+that of the batch. For a stream there is :class:`tailwise.OnlineSelector`.
+"""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from tailwise.kernels.row_ascent import ascend, make_buffers
+from tailwise.selection.bca import empty_positions, run_pass
 from tailwise.selection.problem import Outcome, Problem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["select_greedy"]
+    from tailwise.kernels.label_state import State
+    from tailwise.selection.observer import Observer
+
+__all__ = ["greedy", "run_greedy"]
 
 
-def select_greedy(problem: Problem, instances: NDArray | None = None, positions: NDArray | None = None) -> Outcome:
-    """A pass of ascent from nothing selected, one instance at a time; or over some instances, from given positions.
+def greedy(problem: Problem, outcome: Outcome | None, observer: Observer) -> Outcome:
+    """A pass from nothing selected, one instance at a time."""
+    positions = empty_positions(problem)
+    run_greedy(problem, positions, problem.order, observer)
+    state = problem.expectation.count(positions)
+    return Outcome(positions, state, (problem.expectation.value(state),))
 
-    The paper's greedy, made for a stream, knows p only of the instances seen; here the whole batch is at hand, so p is
-    that of the batch.
-    """
-    positions = problem.empty_positions() if positions is None else positions
-    instances = np.arange(problem.candidates.n_instances) if instances is None else instances
-    order = np.random.default_rng(problem.settings.seed).permutation(instances)
-    buffers = make_buffers(problem.candidates.n_labels, 1, positions.shape[1])
-    rows, slots = problem.candidates.rows, problem.feasible.slots
-    for part in _doubling(order) if problem.expectation.uses_quadrature else [order]:
-        problem.expectation.count(positions)
-        ascend(rows, problem.expectation.objective, positions, slots, part, *buffers)
-    problem.expectation.count(positions)
-    return Outcome(positions, (problem.expectation.expected(),))
+
+def run_greedy(problem: Problem, positions: NDArray, instances: NDArray, observer: Observer) -> State:
+    """Let instances take their best labels, one after another, on top of what is selected."""
+    expectation = problem.expectation
+    state = expectation.count(positions)
+    for part in _doubling(instances) if expectation.uses_nodes else [instances]:
+        run_pass(problem, state, positions, part, 1, observer)
+        expectation.refit(state, positions)
+    return state
 
 
 def _doubling(order: NDArray) -> list[NDArray]:

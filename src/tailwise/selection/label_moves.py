@@ -1,34 +1,85 @@
-"""One pass over the labels, on one thread or several: each takes its best set of instances."""
+"""Row passes and label passes in turn: out of the local optimum that row passes alone end in."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tailwise.certificates.proof import prove
 from tailwise.kernels.label_ascent import make_row_prices, make_undo, price_rows, propose_labels, settle_labels
 from tailwise.kernels.workbench import make_workbench
+from tailwise.selection.bca import run_pass, settle_totals
+from tailwise.selection.problem import Outcome, Problem, Proving
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tailwise.selection.problem import Problem
+    from tailwise.kernels.label_state import State
+    from tailwise.selection.observer import Observer
 
-__all__ = ["LabelMoves"]
+__all__ = ["climb_labels", "label_moves", "repair"]
 
-# Batches of labels in a pass: the labels of one batch look at the same prices.
-BATCHES = 8
+# What a quick proof may cost, and what it should reach.
+QUICK = Proving(rounds=100, target_gap=1e-4)
+# Groups of labels in a pass: the labels of one group look at the same prices.
+GROUPS = 8
 # Labels with few candidates hold nearly all moves that gain, and cost little to look at.
 SMALL_SHARE = 0.3
+# A pass over the labels with few candidates is worth repeating if it gained this share of the utility.
+MUCH_SHARE = 1e-4
+# A pass over all labels that gains a smaller share is the last one.
+LEAST_SHARE = 3e-5
 
 
-class LabelMoves:
-    """Passes over the labels of one problem.
+def label_moves(problem: Problem, outcome: Outcome | None, observer: Observer) -> Outcome:
+    """Labels and rows in turn until neither gains, from where row passes ended."""
+    assert outcome is not None
+    if outcome.interrupted or outcome.passes >= problem.max_passes or not observer.goes_on():
+        return outcome
+    others = (*outcome.others, outcome.positions.copy()) if problem.rules.fills else ()
+    return replace(climb_labels(problem, outcome, observer), others=others)
 
-    Parameters
-    ----------
-    problem : Problem
-        Its expectation must agree with the positions that passes are run on.
+
+def repair(problem: Problem, outcome: Outcome | None, observer: Observer) -> Outcome:
+    """A better selection where the prices of a quick proof point, if there is one."""
+    assert outcome is not None
+    if outcome.interrupted or not observer.goes_on():
+        return outcome
+    return prove(problem, outcome, QUICK, climb_labels, observer)[0]
+
+
+def climb_labels(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
+    """Passes over the labels with few candidates while they gain much, then one over all; a row pass after each."""
+    expectation, positions, state = problem.expectation, outcome.positions, outcome.state
+    history, converged, interrupted, looks_at_all = [*outcome.history], False, False, False
+    try:
+        moves = _LabelMoves(problem)
+        while not converged and len(history) <= problem.max_passes and observer.goes_on():
+            n_moved = moves.run_pass(state, positions, moves.every if looks_at_all else moves.small, observer)
+            n_moved += run_pass(problem, state, positions, problem.order, problem.group_size, observer)
+            state = settle_totals(expectation, state, positions, len(history))
+            history.append(expectation.value(state))
+            gain, scale = history[-1] - history[-2], abs(history[-1])
+            is_little = n_moved == 0 or gain < max(problem.tolerance, LEAST_SHARE * scale)
+            converged = observer.goes_on() and looks_at_all and is_little
+            looks_at_all = gain <= MUCH_SHARE * scale
+            observer.told("labels", history, n_moved, state)
+    except KeyboardInterrupt:  # the state may be half of one and half of another selection
+        interrupted, state = True, expectation.count(positions)
+    return replace(
+        outcome,
+        state=state,
+        history=tuple(history),
+        passes=len(history) - 1,
+        converged=converged,
+        interrupted=interrupted,
+    )
+
+
+class _LabelMoves:
+    """Passes over the labels of one problem: each takes its best set of instances.
 
     Attributes
     ----------
@@ -38,39 +89,50 @@ class LabelMoves:
     """
 
     def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        self._columns, self._worth = problem.expectation.columns, problem.expectation.worth
+        self._problem, self._columns, self._worth = problem, problem.columns, problem.worth
         sizes = np.diff(self._columns.indptr)
         largest = int(sizes.max(initial=0))
-        self._benches = [make_workbench(largest) for _ in range(problem.threads.workers)]
+        self._benches = [make_workbench(largest) for _ in range(problem.engine.workers)]
         self._undo = make_undo(largest)
         self._prices = make_row_prices(problem.candidates.n_instances)
         self._is_wanted = np.zeros(problem.candidates.n_entries, dtype=np.bool_)
-        order = np.random.default_rng(problem.settings.seed).permutation(sizes.size)
+        order = np.random.default_rng(problem.seed).permutation(sizes.size)
         self.every = order[sizes[order] > 0]
         by_size = self.every[np.argsort(sizes[self.every], kind="stable")]
         n_small = int(np.searchsorted(np.cumsum(sizes[by_size]), SMALL_SHARE * problem.candidates.n_entries))
         self.small = self.every[np.isin(self.every, by_size[:n_small])]
 
-    def run_pass(self, positions: NDArray, labels: NDArray) -> int:
+    def run_pass(self, state: State, positions: NDArray, labels: NDArray, observer: Observer) -> int:
         """Let labels move to their best sets; returns how many moved."""
-        problem, n_moved = self._problem, 0
-        rows, objective = problem.candidates.rows, problem.expectation.objective
+        problem, terms, n_moved = self._problem, self._problem.expectation.terms, 0
+        rows, prices = problem.candidates.rows, self._prices
         held = (positions >= 0).sum(axis=1)  # labels swap places: a row keeps as many as it has
-        problem.threads.split(
+        problem.engine.split(
             positions.shape[0],
-            lambda first, last: price_rows(rows, objective, positions, held, self._prices, first, last),
+            lambda first, last: price_rows(rows, terms, state, positions, held, prices, first, last),
         )
-        for batch in np.array_split(labels, min(BATCHES, max(1, labels.size))):
-            moves = self._propose(positions, held, batch)
+        for group in np.array_split(labels, min(GROUPS, max(1, labels.size))):
+            if not observer.goes_on():
+                break
+            moves = self._propose(positions, held, group)
             n_moved += settle_labels(
-                rows, objective, self._columns, positions, held, self._prices, batch, self._is_wanted, moves, self._undo
+                rows,
+                terms,
+                state,
+                self._columns,
+                positions,
+                held,
+                prices,
+                group,
+                self._is_wanted,
+                moves,
+                self._undo,
             )
-            problem.expectation.raise_failure()
+            problem.engine.check()
         return n_moved
 
     def _propose(self, positions: NDArray, held: NDArray, labels: NDArray) -> NDArray:
-        """Which labels of a batch want to move; their sets are left in self._is_wanted."""
+        """Which labels of a group want to move; their sets are left in self._is_wanted."""
         moves = np.zeros(labels.size, dtype=np.bool_)
         worth, columns, prices, is_wanted = self._worth, self._columns, self._prices, self._is_wanted
 
@@ -78,12 +140,12 @@ class LabelMoves:
             bench = self._benches[part]
             propose_labels(worth, columns, positions, held, prices, labels, bench, is_wanted, moves, first, last)
 
-        self._problem.threads.share(self._edges(labels), propose)
+        self._problem.engine.share(self._edges(labels), propose)
         return moves
 
     def _edges(self, labels: NDArray) -> list[int]:
-        """Parts of a batch with about as many candidates each."""
-        workers = self._problem.threads.workers
+        """Parts of a group with about as many candidates each."""
+        workers = self._problem.engine.workers
         counts = np.cumsum(np.diff(self._columns.indptr)[labels])
         shares = counts[-1] * np.arange(1, workers) / workers if labels.size else np.zeros(workers - 1)
         return [0, *np.searchsorted(counts, shares).tolist(), labels.size]

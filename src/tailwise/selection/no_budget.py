@@ -7,53 +7,52 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tailwise.kernels.prefixes import select_best_prefixes
-from tailwise.selection.problem import Outcome
+from tailwise.selection.problem import Outcome, Problem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from scipy.sparse import csc_array
 
-    from tailwise.engines import Threads
-    from tailwise.expectations import SemiEmpirical
     from tailwise.inputs.candidates import Candidates
+    from tailwise.kernels.label_state import State
+    from tailwise.kernels.rows import Columns
+    from tailwise.selection.observer import Observer
 
-__all__ = ["select_without_budget"]
+__all__ = ["no_budget"]
+
+# Nodes of an exact expectation hold for about the q they are placed for: first a guess, then what it led to.
+ROUNDS = 3
 
 
-def select_without_budget(expectation: SemiEmpirical, threads: Threads) -> Outcome:
+def no_budget(problem: Problem, outcome: Outcome | None, observer: Observer) -> Outcome:
     """Each label takes its best set; the positions are as wide as the most labels of an instance.
 
     For a utility that grows with t, the best set of q instances is the q most probable ones, so one sort per label
     finds the global optimum over the candidates. Of equally good sets the smallest is taken.
     """
-    candidates = expectation.candidates
-    by_label = candidates.to_csr().tocsc()
-    # Nodes of an exact expectation hold for about the q they are placed for: first a guess, then what it led to.
+    candidates, columns, expectation = problem.candidates, problem.columns, problem.expectation
     q = candidates.condition_positives()
-    for _ in range(3 if expectation.uses_quadrature else 1):
-        expectation.prepare(q)
-        is_selected = np.zeros(by_label.nnz, dtype=np.bool_)
-        _select_prefixes(expectation, by_label, is_selected, threads)
-        q = np.add.reduceat(np.append(is_selected, 0), by_label.indptr[:-1]) * (np.diff(by_label.indptr) > 0)
-    # Entries of the rows in the order of the columns, so that the selected ones are found among the rows.
-    entries = np.sort(np.argsort(candidates.rows.labels, kind="stable")[is_selected])
-    positions = _positions_of(entries, candidates)
-    expectation.count(positions)
-    return Outcome(positions, (expectation.expected(),))
+    for _ in range(ROUNDS if expectation.uses_nodes else 1):
+        is_selected = _select_prefixes(problem, columns, expectation.start(q))
+        q = np.add.reduceat(np.append(is_selected, 0), columns.indptr[:-1]) * (np.diff(columns.indptr) > 0)
+    positions = _positions_of(columns, is_selected, candidates)
+    state = expectation.count(positions)
+    return Outcome(positions, state, (expectation.value(state),))
 
 
-def _select_prefixes(expectation: SemiEmpirical, by_label: csc_array, is_selected: NDArray, threads: Threads) -> None:
-    indptr, values, objective = by_label.indptr, by_label.data, expectation.objective
-    threads.split(
-        by_label.shape[1],
-        lambda first, last: select_best_prefixes(indptr, values, objective, is_selected, first, last),
+def _select_prefixes(problem: Problem, columns: Columns, state: State) -> NDArray:
+    terms, is_selected = problem.expectation.terms, np.zeros(columns.values.size, dtype=np.bool_)
+    problem.engine.split(
+        problem.candidates.n_labels,
+        lambda first, last: select_best_prefixes(columns, terms, state, is_selected, first, last),
     )
+    return is_selected
 
 
-def _positions_of(entries: NDArray, candidates: Candidates) -> NDArray:
-    indptr = candidates.rows.indptr
-    instances = np.searchsorted(indptr, entries, side="right") - 1
+def _positions_of(columns: Columns, is_selected: NDArray, candidates: Candidates) -> NDArray:
+    """Selected candidates of the columns as positions within the rows, ascending."""
+    instances, places = columns.instances[is_selected], columns.positions[is_selected].astype(np.int32)
+    order = np.lexsort((places, instances))
     counts = np.bincount(instances, minlength=candidates.n_instances)
     positions = np.full((candidates.n_instances, max(1, int(counts.max()))), -1, dtype=np.int32)
-    positions[np.arange(positions.shape[1]) < counts[:, None]] = entries - indptr[instances]
+    positions[np.arange(positions.shape[1]) < counts[:, None]] = places[order]
     return positions

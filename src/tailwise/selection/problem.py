@@ -1,98 +1,142 @@
-"""One selection problem: what every method works on, and what it gives back."""
+"""What is asked for, the problem that it comes to, and what a method makes of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from tailwise.errors import InputError
-from tailwise.inputs.candidates import Candidates
-from tailwise.inputs.checks import check_seed, is_integer
-from tailwise.inputs.chosen import Chosen
-from tailwise.utilities.utility import Utility
+from tailwise.kernels.rows import transpose
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
-    from tailwise.engines import Threads
-    from tailwise.expectations import SemiEmpirical
-    from tailwise.selection.rules import Feasible
+    from tailwise.engines import Engine
+    from tailwise.expectations.expectation import Expectation
+    from tailwise.inputs.candidates import Candidates
+    from tailwise.inputs.chosen import Chosen
+    from tailwise.inputs.totals import Totals
+    from tailwise.kernels.label_state import State
+    from tailwise.kernels.rows import Columns
+    from tailwise.kernels.set_worth import Worth
+    from tailwise.selection.observer import Observer
+    from tailwise.selection.rules import Rules
+    from tailwise.utilities.utility import Batch, Utility
 
-__all__ = ["Certification", "Outcome", "Problem", "Settings"]
+    Step = Callable[["Problem", "Outcome | None", Observer], "Outcome"]
 
-
-@dataclass(frozen=True)
-class Settings:
-    """The options of iterative methods, checked."""
-
-    init: Any = "top"
-    tolerance: float = 1e-7
-    max_passes: int = 100
-    batch: int | str = "auto"
-    seed: int = 0
-    progress: bool = False
-
-    def __post_init__(self) -> None:
-        if not (isinstance(self.tolerance, (int, float, np.number)) and 0 <= self.tolerance < np.inf):
-            msg = f"tolerance must be a finite number of at least 0. Got {self.tolerance!r}."
-            raise InputError(msg)
-        if not is_integer(self.max_passes) or self.max_passes < 1:
-            msg = f"max_passes must be an integer of at least 1. Got {self.max_passes!r}."
-            raise InputError(msg)
-        is_auto = isinstance(self.batch, str) and self.batch == "auto"  # an array would compare entry by entry
-        if not is_auto and (not is_integer(self.batch) or int(self.batch) < 1):
-            msg = f"batch must be an integer of at least 1, or 'auto'. Got {self.batch!r}. The paper's algorithm is 1."
-            raise InputError(msg)
-        check_seed(self.seed)
+__all__ = ["Outcome", "Problem", "Proving", "Request"]
 
 
 @dataclass(frozen=True)
-class Certification:
-    """What a proof may cost and should reach, checked."""
+class Proving:
+    """What a proof may cost, and what it should reach."""
 
     rounds: int = 100
     target_gap: float = 1e-3
-    given: Chosen | None = None  # a selection to judge, in the place of the one that is found
 
-    def __post_init__(self) -> None:
-        if not is_integer(self.rounds) or self.rounds < 1:
-            msg = f"rounds must be an integer of at least 1. Got {self.rounds!r}. One round gives a bound already."
-            raise InputError(msg)
-        if not (isinstance(self.target_gap, (int, float, np.number)) and 0 <= self.target_gap < np.inf):
-            msg = (
-                f"target_gap must be a finite number of at least 0, a share of the value. Got {self.target_gap!r}. "
-                "Use 0 for the closest bound that the rounds give."
-            )
-            raise InputError(msg)
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks for, in the user's own words; the defaults are those of `select`."""
+
+    probabilities: Any
+    utility: Utility | str
+    k: Any
+    method: str = "auto"
+    expectation: str = "auto"
+    init: Any = "top"
+    tolerance: float = 1e-7
+    max_passes: int = 100
+    group_size: int | str = "auto"
+    fill: str = "auto"
+    context: Totals | None = None
+    priors: Any = None
+    condition_positives: Any = None
+    workers: int | None = None
+    seed: int = 0
+    proving: Proving | None = None
+    judged: Any = None  # a selection to judge, in the place of one to be found
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Candidates, utility and budgets, ready for a method."""
+    """A request with every parameter checked and every "auto" decided; nothing in it changes.
+
+    Attributes
+    ----------
+    expectation : Expectation
+        What is maximised.
+    cheaper : Expectation or None
+        One that leads near its optimum in less time.
+    rules : Rules
+        How many labels each instance takes.
+    start : str or Chosen
+        Where ascent starts.
+    plan : tuple of steps
+        What is run, in this order; each takes the outcome of the one before.
+    order, group_size : ndarray of instances, int
+        Instances in the order in which passes visit them; so many at a time propose their best labels.
+    judged : Chosen or None
+        The selection that is to be judged.
+    """
 
     candidates: Candidates
     utility: Utility
-    expectation: SemiEmpirical
-    feasible: Feasible
-    settings: Settings
-    threads: Threads
-    rehearsal: SemiEmpirical | None = None  # a cheaper expectation that leads near the optimum of the other
+    batch: Batch
+    expectation: Expectation
+    cheaper: Expectation | None
+    rules: Rules
+    start: str | Chosen
+    method: str
+    plan: tuple[Step, ...]
+    order: NDArray
+    group_size: int
+    engine: Engine
+    tolerance: float
+    max_passes: int
+    seed: int
+    proving: Proving | None
+    judged: Chosen | None
 
-    def empty_positions(self) -> NDArray:
-        """A selection of nothing, (n, largest budget)."""
-        budgets = self.feasible.budgets
-        return np.full((budgets.size, max(1, int(budgets.max()))), -1, dtype=np.int32)
+    @property
+    def n_slots(self) -> float:
+        """Slots of this batch alone."""
+        return max(1, int(self.rules.budgets.sum())) if self.rules.has_budget else self.candidates.n_instances
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The candidates by label."""
+        return transpose(self.candidates.rows, self.candidates.n_labels)
+
+    @cached_property
+    def worth(self) -> Worth:
+        """What sets of instances add to a label."""
+        return self.expectation.worth(self.columns)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The selected candidates as positions within the rows, (n, k), -1 for none; and how it went."""
+    """What a method hands over: the selected candidates, and their state.
+
+    Attributes
+    ----------
+    positions : ndarray of int32, shape (n, k)
+        Positions within the rows, -1 for none.
+    state : State
+        The totals of these positions.
+    history : tuple of float
+        Expected utility at the start and after each pass.
+    others : tuple of ndarray
+        Positions found on the way, which may be better once empty slots are filled.
+    """
 
     positions: NDArray
-    history: tuple[float, ...] = field(default=())
+    state: State
+    history: tuple[float, ...]
     passes: int = 1
     converged: bool = True
     interrupted: bool = False
-    others: tuple[NDArray, ...] = ()  # positions found on the way, which may be better once empty slots are filled
+    others: tuple[NDArray, ...] = ()

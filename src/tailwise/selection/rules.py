@@ -1,4 +1,4 @@
-"""Which selections are feasible: one definition for select, certify, a given start, and filling."""
+"""The rules of a selection: budgets, and which selections are feasible, for select, certify, a start and filling."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import numpy as np
 
 from tailwise.errors import EmptySlotsWarning, InputError
 from tailwise.inputs.candidates import Candidates
-from tailwise.inputs.checks import check_choice
+from tailwise.inputs.checks import check_choice, is_integer
 from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.matrices import as_array
 from tailwise.kernels.rows import find_positions
-from tailwise.selection.budget import check_budgets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["FILLS", "Feasible", "check_given", "find_feasible", "warn_of_empty_slots"]
+__all__ = ["FILLS", "Rules", "check_budgets", "check_given", "find_rules", "warn_of_empty_slots"]
 
 FILLS = ("auto", "least-loss", "none")
 
 
 @dataclass(frozen=True)
-class Feasible:
+class Rules:
     r"""How many labels each instance takes.
 
     An instance with c candidates and the budget k takes :math:`\min(k, c)` labels. Labels of a given selection that are
@@ -48,6 +48,11 @@ class Feasible:
     has_budget: bool
     fills: bool
 
+    @property
+    def width(self) -> int:
+        """Slots of the instance that has most of them."""
+        return max(1, int(self.budgets.max()))
+
     @cached_property
     def slots(self) -> NDArray:
         """Least and most side by side, (n, 2), as kernels read them."""
@@ -59,22 +64,47 @@ class Feasible:
         return bool((self.least < self.most).any())
 
 
-def find_feasible(candidates: Candidates, k: Any, given: Chosen | None, fill: str) -> tuple[Candidates, Feasible]:
-    """The candidates, with the labels of a given selection among them, and what is feasible."""
+def check_budgets(k: Any, n_instances: int, n_labels: int) -> NDArray | None:
+    """The budget of each instance from an integer or an array of integers; None for no budget."""
+    if k is None:
+        return None
+    budgets = as_array(k, "k")
+    if is_integer(k):
+        smallest = 1
+    elif budgets.ndim == 1 and budgets.dtype.kind in "iu":
+        smallest = 0
+        if budgets.size != n_instances:
+            msg = f"k as an array must hold one budget per instance, {n_instances}. Got {budgets.size}."
+            raise InputError(msg)
+    else:
+        msg = f"k must be an integer, an array of integers with one budget per instance, or None. Got {k!r}."
+        raise InputError(msg)
+    if budgets.min() < smallest or budgets.max() > n_labels:
+        came = budgets.min() if budgets.min() < smallest else budgets.max()
+        msg = (
+            f"k must be an integer between {smallest} and {n_labels}, the number of labels. Got {came}. "
+            "Use k=None (-k none) for no budget."
+        )
+        raise InputError(msg)
+    return np.broadcast_to(budgets, n_instances).astype(np.int64)
+
+
+def find_rules(candidates: Candidates, k: Any, given: Chosen | None, fill: str) -> tuple[Candidates, Rules]:
+    """The candidates, with the labels of a given selection among them, and what is rules."""
     check_choice("fill", fill, FILLS)
     budgets = check_budgets(k, *candidates.shape)
     extended = candidates if given is None else _with_labels(candidates, given)
     if budgets is None:
-        return extended, Feasible(extended.sizes, extended.sizes, extended.sizes, has_budget=False, fills=False)
+        return extended, Rules(extended.sizes, extended.sizes, extended.sizes, has_budget=False, fills=False)
     least, most = np.minimum(budgets, candidates.sizes), np.minimum(budgets, extended.sizes)
     may_fill = fill == "least-loss" or (fill == "auto" and candidates.holds_all_labels)
     fills = may_fill and bool((least < budgets).any())
-    return extended, Feasible(budgets, least, most, has_budget=True, fills=fills)
+    return extended, Rules(budgets, least, most, has_budget=True, fills=fills)
 
 
-def warn_of_empty_slots(selection: Chosen, feasible: Feasible) -> None:
+def warn_of_empty_slots(selection: Chosen, rules: Rules) -> None:
     """Say in how many instances slots are empty for want of candidates."""
-    n_short = int(((selection.labels != EMPTY).sum(axis=1) < feasible.budgets).sum()) if feasible.has_budget else 0
+    n_short = int(((selection.labels != EMPTY).sum(axis=1) < rules.budgets).sum()) if rules.has_budget else 0
     if n_short:
         msg = (
             f"{n_short:,} of {selection.n_instances:,} instances have fewer than k candidates; their remaining slots "

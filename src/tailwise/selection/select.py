@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tailwise.certificates.proof import prove
 from tailwise.errors import Interrupted
-from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_choice
-from tailwise.inputs.paths import load_if_path, load_priors_if_path
-from tailwise.selection.problem import Certification, Settings
-from tailwise.selection.rules import find_feasible, warn_of_empty_slots
-from tailwise.selection.solve import METHODS, Task, run
-from tailwise.selection.starting import check_start
-from tailwise.utilities import as_utility
+from tailwise.selection.label_moves import climb_labels
+from tailwise.selection.observer import Observer
+from tailwise.selection.present import present
+from tailwise.selection.problem import Proving, Request
+from tailwise.selection.resolve import resolve
+from tailwise.selection.rules import warn_of_empty_slots
 
 if TYPE_CHECKING:
-    from tailwise.selection.selection import Selection
+    from collections.abc import Callable
+
+    from tailwise.inputs.totals import Totals
+    from tailwise.selection.observer import Pass
+    from tailwise.selection.present import Selection
+    from tailwise.selection.problem import Outcome, Problem
     from tailwise.utilities import Utility
 
-__all__ = ["METHODS", "select"]
+__all__ = ["run", "select", "solve"]
 
 
 def select(
@@ -31,11 +36,14 @@ def select(
     init: Any = "top",
     tolerance: float = 1e-7,
     max_passes: int = 100,
-    batch: int | str = "auto",
+    group_size: int | str = "auto",
     fill: str = "auto",
+    context: Totals | None = None,
     workers: int | None = None,
     seed: int = 0,
     certify: bool = False,
+    on_pass: Callable[[Pass], Any] | None = None,
+    max_seconds: float | None = None,
     progress: bool = False,
     on_interrupt: str = "raise",
     priors: Any = None,
@@ -66,22 +74,28 @@ def select(
     expectation : {"auto", "semi", "exact"}
         "semi" maximises psi of the expected counts, as the paper does; "exact" the expectation of psi, which is far
         from it for labels with few expected positives. "auto" is exact wherever that costs little more: for every
-        built-in utility and mixture but G-mean, H-mean and AUC; for these and for formulas of your own, "exact" takes
-        more than ten times as long, and gains are exact for labels of at most 8 expected positives.
+        built-in utility and mixture except G-mean, H-mean and AUC; for these and for formulas of your own, "exact"
+        takes more than ten times as long, and gains are exact for labels of at most 8 expected positives.
     init : {"top", "random", "greedy"} or selection
         Where the ascent starts. Labels of a selection that are no candidates count as candidates of probability 0 that
-        an instance may keep but need not; an instance with fewer labels than it must take is completed first.
+        an instance may keep but need not; an instance with fewer labels than it must take is completed first. From a
+        name, exact expectations first climb by the semi-empirical one, which is faster; from a selection they do not.
     tolerance : float
         The ascent stops when a pass gains less; label passes also when one gains less than 3e-5 of the utility.
     max_passes : int
-        The ascent stops after so many passes.
-    batch : int or "auto"
-        Instances that move at the same time; 1 is the paper's algorithm, "auto" an 8th of the batch.
+        Maximum number of passes.
+    group_size : int or "auto"
+        Instances that propose their labels at the same time; 1 is the paper's algorithm, "auto" an 8th of the batch.
     fill : {"auto", "least-loss", "none"}
         What to do for an instance with fewer than k candidates: "least-loss" fills its slots with those of all other
         labels, of probability 0, that cost least; "none" leaves the slots empty (-1). "auto" fills them where the
         input holds every label of every instance, as a dense matrix does; of a sparse matrix, a pair or a table only
         what is stored can come out (stored zeros, too), and a warning says how many instances have empty slots.
+    context : Totals, optional
+        What was decided elsewhere, ``selection.totals`` of another call for instance: its t, q, p and number of
+        instances count beside those of this batch, so that gains are taken on top of it, and ``expected`` is the value
+        of both together. By exact expectation its hits and misses are Poisson distributed (an approximation of the
+        union, see docs), and constants where they were observed.
     workers : int, optional
         Threads; by default all cores. The result is the same for every number.
     seed : int
@@ -89,6 +103,11 @@ def select(
     certify : bool
         Prove how close to the optimum the selection is (:class:`Certificate`), and look for a better one where the
         proof points. See :func:`certify`, also for what a proof can be had for.
+    on_pass : callable, optional
+        Called after every pass with a :class:`tailwise.selection.Pass`: the stage, the history, how many moved, the
+        state. Return True to stop; the best so far is returned.
+    max_seconds : float, optional
+        Stop after this time, within one group of instances, with the best so far. Compilation does not count.
     progress : bool
         Show a progress bar on standard error.
     on_interrupt : {"raise", "return"}
@@ -121,26 +140,50 @@ def select(
     array([1, 2, 0], dtype=int32)
     """
     check_choice("on_interrupt", on_interrupt, ("raise", "return"))
-    candidates = Candidates.of(load_if_path(probabilities))
-    start = check_start(init, candidates, k)
-    priors = load_priors_if_path(priors)
-    candidates, feasible = find_feasible(candidates, k, None if isinstance(start, str) else start, fill)
-    selection = run(
-        Task(
-            candidates,
-            feasible,
-            as_utility(utility, priors),
-            Settings(start, tolerance, max_passes, batch, seed, progress),
-            method,
-            expectation,
-            workers,
-            priors,
-            condition_positives,
-            Certification() if certify else None,
-        )
+    request = Request(
+        probabilities,
+        utility,
+        k,
+        method=method,
+        expectation=expectation,
+        init=init,
+        tolerance=tolerance,
+        max_passes=max_passes,
+        group_size=group_size,
+        fill=fill,
+        context=context,
+        priors=priors,
+        condition_positives=condition_positives,
+        workers=workers,
+        seed=seed,
+        proving=Proving() if certify else None,
     )
+    observer = Observer(on_pass, max_seconds, progress=progress)
+    problem = resolve(request)
+    selection = run(problem, observer)
     if fill == "auto":
-        warn_of_empty_slots(selection, feasible)
+        warn_of_empty_slots(selection, problem.rules)
     if selection.interrupted and on_interrupt == "raise":
         raise Interrupted(selection)
     return selection
+
+
+def run(problem: Problem, observer: Observer) -> Selection:
+    """Solve, prove where that is asked for, and present."""
+    try:
+        with problem.engine:
+            outcome, proof = solve(problem, observer), None
+            if problem.proving is not None and not outcome.interrupted:
+                outcome, proof = prove(problem, outcome, problem.proving, climb_labels, observer)
+            return present(problem, outcome, proof, observer.seconds)
+    finally:
+        observer.close()
+
+
+def solve(problem: Problem, observer: Observer) -> Outcome:
+    """Run the plan of a problem, step by step."""
+    outcome: Outcome | None = None
+    for step in problem.plan:
+        outcome = step(problem, outcome, observer)
+    assert outcome is not None
+    return outcome

@@ -1,6 +1,7 @@
 """WHAT is maximised: utilities psi(t, q, p), their names, their algebra."""
 
 from tailwise.inputs.priors import LabelPriors
+from tailwise.utilities.by_label import ByLabel
 from tailwise.utilities.formula import Custom
 from tailwise.utilities.instance_weights import (
     Hamming,
@@ -28,6 +29,7 @@ from tailwise.utilities.utility import Utility, UtilityClass
 
 __all__ = [
     "UTILITY_NAMES",
+    "ByLabel",
     "Coverage",
     "Custom",
     "Hamming",

@@ -6,13 +6,25 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tailwise.errors import FormulaError
-from tailwise.utilities.macro import Formula, FormulaUtility
+from tailwise.inputs.matrices import as_dense
+from tailwise.kernels.curvature import UNKNOWN
+from tailwise.utilities.macro import FormulaUtility
+from tailwise.utilities.utility import Formula
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
+    from tailwise.utilities.utility import Batch
+
 __all__ = ["Custom"]
+
+# Rows of parameters that a formula is tried with, spread over all labels.
+MOST_CHECKED = 5
 
 
 class Custom(FormulaUtility):
@@ -22,11 +34,16 @@ class Custom(FormulaUtility):
     ----------
     function : callable
         psi(t, q, p) of one label, from numbers to a number; t, q and p are counts, 0 <= t <= min(q, p). It must be
-        finite everywhere and never fall when t grows. Mind 0/0.
+        finite everywhere and never fall when t grows. Mind 0/0. With ``parameters`` it is psi(t, q, p, a), where a
+        holds the numbers of the label.
     name : str, optional
         How to call it in print. Default: the function's name.
     compiled : bool
         Compile it with Numba (the default). False runs it as plain Python: slow, one thread, anything goes.
+    parameters : array_like of shape (m, r), optional
+        r numbers for each label.
+    weights : array_like of shape (m,) or mapping, optional
+        What each label's part is multiplied by, as for every macro utility.
 
     Examples
     --------
@@ -34,45 +51,72 @@ class Custom(FormulaUtility):
     >>> smoothed = tw.utilities.Utility.from_formula(lambda t, q, p: (t + 0.1) / (q + p - t + 0.1), name="smoothed")
     >>> tw.select(np.array([[0.9, 0.4], [0.8, 0.6]]), smoothed, k=1).labels.ravel()
     array([0, 1], dtype=int32)
+
+    A cost of its own for the false positives of each label:
+
+    >>> costs = np.array([[1.0], [0.1]])
+    >>> cost = tw.utilities.Utility.from_formula(lambda t, q, p, a: t - a[0] * (q - t), parameters=costs, name="cost")
+    >>> tw.select(np.array([[0.9, 0.4], [0.4, 0.3]]), cost, k=1).labels.ravel()
+    array([0, 1], dtype=int32)
     """
 
     name = "formula"
-    range = (-math.inf, math.inf)
+    lowest, highest = -math.inf, math.inf
 
-    def __init__(self, function: Callable, *, name: str | None = None, compiled: bool = True) -> None:
+    def __init__(
+        self,
+        function: Callable,
+        *,
+        name: str | None = None,
+        compiled: bool = True,
+        parameters: Any = None,
+        weights: Any = None,
+    ) -> None:
+        super().__init__(weights=weights)
         if not callable(function):
             msg = f"function must be callable as psi(t, q, p). Got {type(function).__name__}."
             raise FormulaError(msg)
         self.function = function
         self._name = name or str(getattr(function, "__name__", "formula"))
         self.compiled = compiled
-        self._holder = _compile(function) if compiled else _PlainCallback(function)
-        self.formula = Formula(lambda t, q, p, n, parameter: function(t, q, p), lambda: self._holder.address)
+        self._parameters = np.empty((1, 0)) if parameters is None else _check_parameters(parameters)
+        n_parameters = self._parameters.shape[1]
+        self._holder = (_compile if compiled else _PlainCallback)(function, n_parameters)
+        call = _ignoring_parameters(function) if n_parameters == 0 else _with_parameters(function)
+        own = self._parameters if parameters is not None else self._parameters[0]
+        self.formula = Formula(call, lambda: self._holder.address, own, UNKNOWN)
 
     def parameters(self) -> dict[str, Any]:
-        return {"function": self.function}
+        return {"function": self.function, "parameters": self._parameters}
 
     def __repr__(self) -> str:
         return f"Utility.from_formula({self._name})"
 
-    def __str__(self) -> str:
+    def text(self) -> str:
         return self._name
 
-    def check(self, n_instances: int) -> None:
+    def check(self, batch: Batch) -> None:
         """Refuse a formula that is not finite, or falls as t grows, at some point of a grid in range."""
-        counts = sorted({c for c in (0, 1, 2, 3, 5, 10, 100, n_instances // 2, n_instances) if c <= n_instances})
-        for q, p in itertools.product(counts, counts):
-            largest = min(q, p)
-            previous = -math.inf
-            for t in (largest * share for share in (0.0, 0.01, 0.1, 0.25, 0.5, 0.75, 1.0)):
-                value = self._value(float(t), float(q), float(p))
-                if value < previous - 1e-12 * max(1.0, abs(previous)):
-                    msg = (
-                        f"The formula {self._name} must not fall as t grows. It falls from {previous:g} to {value:g} "
-                        f"on the way to t={t:g}, q={q}, p={p}. Give a formula that rewards true positives."
-                    )
-                    raise FormulaError(msg)
-                previous = value
+        n, rows = int(batch.n_instances), self._parameters
+        if self.formula.parameters.ndim == 2 and rows.shape[0] != batch.n_labels:
+            msg = f"parameters must hold one row per label, {batch.n_labels} in all. Got {rows.shape[0]}."
+            raise FormulaError(msg)
+        counts = sorted({c for c in (0, 1, 2, 3, 5, 10, 100, n // 2, n) if c <= n})
+        some = np.unique(np.linspace(0, rows.shape[0] - 1, MOST_CHECKED).astype(int))
+        for row, q, p in itertools.product(rows[some], counts, counts):
+            self._check_rise(row, q, p)
+
+    def _check_rise(self, row: NDArray, q: int, p: int) -> None:
+        previous = -math.inf
+        for t in (min(q, p) * share for share in (0.0, 0.01, 0.1, 0.25, 0.5, 0.75, 1.0)):
+            value = self._value(float(t), float(q), float(p), row)
+            if value < previous - 1e-12 * max(1.0, abs(previous)):
+                msg = (
+                    f"The formula {self._name} must not fall as t grows. It falls from {previous:g} to {value:g} "
+                    f"on the way to t={t:g}, q={q}, p={p}. Give a formula that rewards true positives."
+                )
+                raise FormulaError(msg)
+            previous = value
 
     def raise_failure(self) -> None:
         """Raise, once, what a plain Python formula raised while a kernel was calling it."""
@@ -82,9 +126,9 @@ class Custom(FormulaUtility):
             msg = f"The formula {self._name} raised {type(failure).__name__}: {failure}."
             raise FormulaError(msg) from failure
 
-    def _value(self, t: float, q: float, p: float) -> float:
+    def _value(self, t: float, q: float, p: float, row: NDArray) -> float:
         try:
-            value = float(self.function(t, q, p))
+            value = float(self.formula.function(t, q, p, 0.0, row))
         except ZeroDivisionError:
             value = math.nan
         except Exception as error:
@@ -99,13 +143,29 @@ class Custom(FormulaUtility):
         return value
 
 
-def _compile(function: Callable) -> Any:
+def _check_parameters(parameters: Any) -> NDArray:
+    array = np.ascontiguousarray(as_dense(parameters, "parameters"))
+    if array.ndim != 2 or 0 in array.shape or not np.isfinite(array).all():
+        msg = f"parameters must be finite numbers of shape (m, r), a row per label. Got shape {array.shape}."
+        raise FormulaError(msg)
+    return array
+
+
+def _ignoring_parameters(function: Callable) -> Callable:
+    return lambda t, q, p, n, parameters: function(t, q, p)
+
+
+def _with_parameters(function: Callable) -> Callable:
+    return lambda t, q, p, n, parameters: function(t, q, p, parameters)
+
+
+def _compile(function: Callable, n_parameters: int) -> Any:
     from numba.core.errors import NumbaError
 
     from tailwise.kernels.psi import compile_formula
 
     try:
-        return compile_formula(function)
+        return compile_formula(function, n_parameters)
     except (NumbaError, TypeError) as error:  # a TypeError where it does not take three numbers
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         msg = (
@@ -118,16 +178,17 @@ def _compile(function: Callable) -> Any:
 class _PlainCallback:
     """A C function that calls plain Python. Errors cannot cross a kernel, so the first is kept for later."""
 
-    def __init__(self, function: Callable) -> None:
+    def __init__(self, function: Callable, n_parameters: int) -> None:
         import ctypes
 
         from tailwise.kernels.psi import CALLBACK
 
         self.failure: Exception | None = None
 
-        def call(t: float, q: float, p: float, n: float, parameter: float) -> float:
+        def call(t: float, q: float, p: float, n: float, parameters: Any) -> float:
             try:
-                return float(function(t, q, p))
+                more = () if n_parameters == 0 else (np.array(parameters[:n_parameters]),)
+                return float(function(t, q, p, *more))
             except Exception as error:
                 self.failure = self.failure or error
                 return math.nan

@@ -43,7 +43,7 @@ class WeightedInstance(InstanceWise):
         weights = (("w00", w00), ("w01", w01), ("w10", w10), ("w11", w11))
         self._weights = {name: _check_weight(name, weight) for name, weight in weights}
 
-    def weights(self, batch: Batch) -> tuple[Any, Any, Any, Any]:
+    def outcome_weights(self, batch: Batch) -> tuple[Any, Any, Any, Any]:
         return tuple(self._weights.values())  # type: ignore[return-value]
 
     def parameters(self) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class _WeightedPrecision(InstanceWise):
 
     remedy = "Use smaller parameters."
 
-    def weights(self, batch: Batch) -> tuple[Any, Any, Any, Any]:
+    def outcome_weights(self, batch: Batch) -> tuple[Any, Any, Any, Any]:
         with np.errstate(over="ignore", divide="ignore"):
             weights = np.asarray(self.label_weights())
         if not np.isfinite(weights).all():
@@ -75,7 +75,7 @@ class Precision(_WeightedPrecision):
     """
 
     name = "precision"
-    range = (0.0, math.inf)  # without a budget it is divided by n alone
+    lowest = 0.0  # and without a budget it is divided by n alone, so that there is no highest
 
 
 class _PriorWeightedPrecision(_WeightedPrecision):
@@ -91,7 +91,7 @@ class _PriorWeightedPrecision(_WeightedPrecision):
     def parameters(self) -> dict[str, Any]:
         return {"priors": self.priors}
 
-    def __str__(self) -> str:
+    def text(self) -> str:
         arguments = [number_text(value) for value in self.parameters().values() if value is not self.priors]
         return f"{self.name}({', '.join(arguments)})" if arguments else self.name
 
@@ -168,9 +168,9 @@ class Hamming(InstanceWise):
     r"""Hamming utility: :math:`\frac1{nm} \sum_j (tp_j + tn_j)`, one minus the Hamming loss."""
 
     name = "hamming"
-    range = (0.0, 1.0)
+    lowest, highest = 0.0, 1.0
 
-    def weights(self, batch: Batch) -> tuple[Any, Any, Any, Any]:
+    def outcome_weights(self, batch: Batch) -> tuple[Any, Any, Any, Any]:
         return 1 / batch.n_labels, 0.0, 0.0, 1 / batch.n_labels
 
 

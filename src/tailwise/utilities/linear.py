@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tailwise.errors import UtilityError
-from tailwise.utilities.utility import Batch, SingleUtility
+from tailwise.utilities.utility import Batch, Coefficients, SingleUtility
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Coefficients", "InstanceWise", "LinearUtility", "divide"]
-
-
-class Coefficients(NamedTuple):
-    """psi_j = on_t[j] * t + on_q[j] * q + constant[j]; each of shape (m,)."""
-
-    on_t: NDArray
-    on_q: NDArray
-    constant: NDArray
+__all__ = ["InstanceWise", "LinearUtility", "divide"]
 
 
 class LinearUtility(SingleUtility):
@@ -33,10 +25,15 @@ class LinearUtility(SingleUtility):
 
     @abstractmethod
     def coefficients(self, batch: Batch) -> Coefficients:
-        """The factors of t and q and the constant of each label."""
+        """The factors of t and q and the constant of each label, before weights."""
+
+    def linear(self, batch: Batch) -> Coefficients:
+        weights = self.weights_in(batch)
+        coefficients = self.coefficients(batch)
+        return coefficients if weights is None else Coefficients(*(part * weights for part in coefficients))
 
     def psi_of(self, t: NDArray, q: NDArray, batch: Batch) -> NDArray:
-        on_t, on_q, constant = self.coefficients(batch)
+        on_t, on_q, constant = self.linear(batch)
         return on_t * t + on_q * q + constant
 
 
@@ -47,14 +44,16 @@ class InstanceWise(LinearUtility):
     """
 
     linear_in_labels = True
-    range = (-math.inf, math.inf)  # as its weights are
+    lowest, highest = -math.inf, math.inf  # as its weights are
 
     @abstractmethod
-    def weights(self, batch: Batch) -> tuple[Any, Any, Any, Any]:
+    def outcome_weights(self, batch: Batch) -> tuple[Any, Any, Any, Any]:
         """w00, w01, w10 and w11: numbers, or arrays of shape (m,)."""
 
     def coefficients(self, batch: Batch) -> Coefficients:
-        w00, w01, w10, w11 = (_per_label(weight, batch.n_labels) / batch.n_instances for weight in self.weights(batch))
+        w00, w01, w10, w11 = (
+            _per_label(weight, batch.n_labels) / batch.n_instances for weight in self.outcome_weights(batch)
+        )
         p = batch.condition_positives
         return Coefficients(w11 - w01 - w10 + w00, w01 - w00, w10 * p + w00 * (batch.n_instances - p))
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tailwise.errors import UtilityError
+from tailwise.kernels.curvature import CONCAVE, CONVEX, PROPORTIONAL
+from tailwise.utilities.by_label import as_weights
 from tailwise.utilities.instance_weights import Hamming
-from tailwise.utilities.linear import Coefficients, LinearUtility, divide
-from tailwise.utilities.utility import Batch, SingleUtility, number_text
+from tailwise.utilities.linear import LinearUtility, divide
+from tailwise.utilities.utility import Batch, Coefficients, Formula, Ratio, SingleUtility, number_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
 __all__ = [
     "Coverage",
-    "Formula",
     "FormulaUtility",
     "MacroAUC",
     "MacroAccuracy",
@@ -32,25 +31,27 @@ __all__ = [
     "MacroRecall",
 ]
 
-# How a formula bends in t at fixed q and p. A proportional one is a line through 0, whose slope falls and bends
-# upwards as q grows.
-PROPORTIONAL, CONVEX, CONCAVE, UNKNOWN = "proportional", "convex", "concave", "unknown"
-
-
 # Exact values keep their relative error of 1e-6 up to ten times this; beyond it, F-beta is recall to six digits.
 LARGEST_BETA = 1000.0
 
 
-class Formula(NamedTuple):
-    """psi(t, q, p, n, parameter) of one label, and its address as a C function once a kernel needs it."""
+class MacroUtility(SingleUtility):
+    r"""A mean over labels.
 
-    function: Callable[[float, float, float, float, float], float]
-    address: Callable[[], int]
-    parameter: float = 0.0
-    curvature: str = UNKNOWN
+    Parameters
+    ----------
+    weights : array_like of shape (m,) or mapping, optional
+        What each label's part is multiplied by, numbers of at least 0: one per label, or by label number or name,
+        where labels that are not named have weight 1. The utility is :math:`\frac1m \sum_j w_j \psi_j`.
+    """
+
+    is_macro = True
+
+    def __init__(self, *, weights: Any = None) -> None:
+        self.weights = as_weights(weights)
 
 
-class FormulaUtility(SingleUtility):
+class FormulaUtility(MacroUtility):
     """The mean over labels of a nonlinear formula psi(t, q, p)."""
 
     linear_in_predictions = False
@@ -58,16 +59,21 @@ class FormulaUtility(SingleUtility):
     formula: Formula
 
     def psi_of(self, t: NDArray, q: NDArray, batch: Batch) -> NDArray:
-        function = np.vectorize(self.formula.function, otypes=[np.float64])
-        values = function(t, q, batch.condition_positives, batch.n_instances, self.formula.parameter)
-        return values / batch.n_labels
+        function, parameters = self.formula.function, self.formula.parameters
+        rows = np.broadcast_to(parameters, (t.size, parameters.shape[-1]))
+        counts, n = zip(t, q, batch.condition_positives, rows, strict=True), batch.n_instances
+        values = np.array([function(*each[:3], n, each[3]) for each in counts], dtype=np.float64)
+        weights = self.weights_in(batch)
+        return values / batch.n_labels if weights is None else weights * values / batch.n_labels
 
 
-def _built_in(name: str, curvature: str, parameter: float = 0.0) -> Formula:
-    from tailwise.kernels import psi as formulas
+def _built_in(name: str, curvature: float, *parameters: float) -> Formula:
+    from tailwise.kernels import psi
 
-    function = getattr(formulas, name)
-    return Formula(function, lambda: formulas.compile_built_in(function).address, parameter, curvature)
+    function = getattr(psi, name)
+    return Formula(
+        function, lambda: psi.compile_built_in(function).address, np.array(parameters, dtype=np.float64), curvature
+    )
 
 
 class MacroPrecision(FormulaUtility):
@@ -76,7 +82,8 @@ class MacroPrecision(FormulaUtility):
     name = "macro-precision"
     linear_in_labels = True
 
-    def __init__(self) -> None:
+    def __init__(self, *, weights: Any = None) -> None:
+        super().__init__(weights=weights)
         self.formula = _built_in("precision", PROPORTIONAL)
 
 
@@ -91,7 +98,8 @@ class MacroFBeta(FormulaUtility):
 
     name = "macro-fbeta"
 
-    def __init__(self, beta: float = 1.0) -> None:
+    def __init__(self, beta: float = 1.0, *, weights: Any = None) -> None:
+        super().__init__(weights=weights)
         self.beta = float(beta)
         if not 0 < self.beta <= LARGEST_BETA:
             msg = (
@@ -100,11 +108,12 @@ class MacroFBeta(FormulaUtility):
             )
             raise UtilityError(msg)
         self.formula = _built_in("f_beta", PROPORTIONAL, self.beta)
+        self.ratios = (Ratio("hits", 1.0 + self.beta**2, on_q=1.0, on_p=self.beta**2),)
 
     def parameters(self) -> dict[str, Any]:
         return {"beta": self.beta}
 
-    def __str__(self) -> str:
+    def text(self) -> str:
         return f"{self.name}({number_text(self.beta)})"
 
 
@@ -113,13 +122,13 @@ class MacroF1(MacroFBeta):
 
     name = "macro-f1"
 
-    def __init__(self) -> None:
-        super().__init__(1.0)
+    def __init__(self, *, weights: Any = None) -> None:
+        super().__init__(1.0, weights=weights)
 
     def parameters(self) -> dict[str, Any]:
         return {}
 
-    def __str__(self) -> str:
+    def text(self) -> str:
         return self.name
 
 
@@ -128,7 +137,10 @@ class MacroJaccard(FormulaUtility):
 
     name = "macro-jaccard"
 
-    def __init__(self) -> None:
+    ratios = (Ratio("jaccard", 1.0),)
+
+    def __init__(self, *, weights: Any = None) -> None:
+        super().__init__(weights=weights)
         self.formula = _built_in("jaccard", CONVEX)
 
 
@@ -137,7 +149,8 @@ class MacroGMean(FormulaUtility):
 
     name = "macro-gmean"
 
-    def __init__(self) -> None:
+    def __init__(self, *, weights: Any = None) -> None:
+        super().__init__(weights=weights)
         self.formula = _built_in("geometric_mean", CONCAVE)
 
 
@@ -146,7 +159,8 @@ class MacroHMean(FormulaUtility):
 
     name = "macro-hmean"
 
-    def __init__(self) -> None:
+    def __init__(self, *, weights: Any = None) -> None:
+        super().__init__(weights=weights)
         self.formula = _built_in("harmonic_mean", CONCAVE)
 
 
@@ -159,24 +173,27 @@ class MacroAUC(FormulaUtility):
 
     name = "macro-auc"
 
-    def __init__(self) -> None:
+    def __init__(self, *, weights: Any = None) -> None:
+        super().__init__(weights=weights)
         self.formula = _built_in("pair_order", CONCAVE)
 
 
-class MacroRecall(LinearUtility):
+class MacroRecall(MacroUtility, LinearUtility):
     r"""Macro-recall: :math:`\frac1m \sum_j t_j / p_j`, 0/0 = 0."""
 
     name = "macro-recall"
+    ratios = (Ratio("hits", 1.0, on_p=1.0),)
 
     def coefficients(self, batch: Batch) -> Coefficients:
         zero = np.zeros(batch.n_labels)
         return Coefficients(divide(1 / batch.n_labels, batch.condition_positives), zero, zero)
 
 
-class MacroBalancedAccuracy(LinearUtility):
+class MacroBalancedAccuracy(MacroUtility, LinearUtility):
     r"""Macro balanced accuracy: :math:`\frac1{2m} \sum_j t_j / p_j + tn_j / (n - p_j)`, 0/0 = 0."""
 
     name = "macro-balanced-accuracy"
+    ratios = (Ratio("hits", 0.5, on_p=1.0), Ratio("false-positives", 0.5))
 
     def coefficients(self, batch: Batch) -> Coefficients:
         from tailwise.kernels.psi import FEW_NEGATIVES, FEW_NEGATIVES_SHARE
@@ -188,21 +205,23 @@ class MacroBalancedAccuracy(LinearUtility):
         return Coefficients(per_positive + per_negative, -per_negative, per_negative * negatives)
 
 
-class MacroAccuracy(Hamming):
+class MacroAccuracy(MacroUtility, Hamming):
     r"""Macro-accuracy: :math:`\frac1{nm} \sum_j tp_j + tn_j`; the same number as the Hamming utility."""
 
     name = "macro-accuracy"
 
 
-class Coverage(SingleUtility):
+class Coverage(MacroUtility):
     r"""Coverage: the share of labels predicted correctly at least once, :math:`\frac1m \sum_j 1[t_j > 0]`.
 
     Its expectation is exact: :math:`\frac1m \sum_j 1 - \prod_{i \in S_j} (1 - \eta_{ij})` (paper, section 4.4).
     """
 
     name = "coverage"
+    is_coverage = True
     linear_in_predictions = False
     linear_in_labels = False
 
     def psi_of(self, t: NDArray, q: NDArray, batch: Batch) -> NDArray:
-        return (t > 0) / batch.n_labels
+        weights = self.weights_in(batch)
+        return (t > 0) / batch.n_labels * (1.0 if weights is None else weights)

@@ -6,18 +6,29 @@ import enum
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from tailwise.errors import UtilityError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
-__all__ = ["Batch", "Mixture", "SingleUtility", "Utility", "UtilityClass", "number_text"]
+__all__ = [
+    "Batch",
+    "Coefficients",
+    "Formula",
+    "LabelWeights",
+    "Mixture",
+    "Ratio",
+    "SingleUtility",
+    "Utility",
+    "UtilityClass",
+    "number_text",
+]
 
 
 # Products with smaller ones lose their digits.
@@ -35,12 +46,70 @@ class UtilityClass(enum.Enum):
 
 @dataclass(frozen=True)
 class Batch:
-    """What a utility may need to know of the batch it is maximised on."""
+    """What a utility may need to know of the batch it is maximised on, and of what was decided elsewhere."""
 
-    n_instances: int
+    n_instances: float
     n_labels: int
-    n_slots: int  # sum of the budgets; n_instances where there is no budget
+    n_slots: float  # sum of the budgets; n_instances where there is no budget
     condition_positives: NDArray  # (m,)
+    label_names: Mapping[str, int] | None = None  # numbers by name, where the labels have names
+
+    def number_of(self, name: str) -> int | None:
+        """The number of a label by its name; None where there is none of this name."""
+        return None if self.label_names is None else self.label_names.get(name)
+
+
+class Coefficients(NamedTuple):
+    """psi_j = on_t[j] * t + on_q[j] * q + constant[j]; each of shape (m,)."""
+
+    on_t: NDArray
+    on_q: NDArray
+    constant: NDArray
+
+
+class Formula(NamedTuple):
+    """psi(t, q, p, n, parameters) of one label, and its address as a C function once a kernel needs it."""
+
+    function: Callable[[float, float, float, float, NDArray], float]
+    address: Callable[[], int]
+    parameters: NDArray  # (r,) for all labels, or (m, r)
+    curvature: float  # in t at fixed q and p, a number of kernels/curvature.py
+
+
+class Ratio(NamedTuple):
+    """A ratio of counts whose exact expectation is an integral (docs: mathematics/exact).
+
+    "hits": factor * t / (on_q * q + on_p * p). "jaccard": factor * t / (q + p - t). "false-positives":
+    factor * (1 - (q - t) / (n - p)).
+    """
+
+    kind: str
+    factor: float
+    on_q: float = 0.0
+    on_p: float = 0.0
+
+
+class LabelWeights(ABC):
+    """What the part of each label is multiplied by; numbers of at least 0."""
+
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """No weight is larger."""
+
+    @abstractmethod
+    def of(self, batch: Batch) -> NDArray:
+        """The weights of the labels of a batch, (m,)."""
+
+    @abstractmethod
+    def identity(self) -> tuple[Any, ...]:
+        """What distinguishes these weights from others."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LabelWeights) and self.identity() == other.identity()
+
+    def __hash__(self) -> int:
+        return hash(self.identity())
 
 
 class Utility(ABC):
@@ -86,11 +155,11 @@ class Utility(ABC):
         return sum(f * term.range[0] for f, term in self.terms), sum(f * term.range[1] for f, term in self.terms)
 
     @staticmethod
-    def from_formula(function: Callable, *, name: str | None = None, compiled: bool = True) -> Utility:
+    def from_formula(function: Callable, **options: Any) -> Utility:
         """The mean over labels of a formula of your own; see :class:`tailwise.utilities.Custom`."""
         from tailwise.utilities.formula import Custom
 
-        return Custom(function, name=name, compiled=compiled)
+        return Custom(function, **options)
 
     def __mul__(self, factor: float) -> Utility:
         if not isinstance(factor, (int, float, np.number)):
@@ -119,14 +188,46 @@ class Utility(ABC):
 
 
 class SingleUtility(Utility):
-    """A utility that is no mixture."""
+    """A utility that is no mixture. It declares what it is; an expectation that knows none of it refuses it.
+
+    Attributes
+    ----------
+    formula : Formula or None
+        Its psi(t, q, p, n), where that is not linear in t and q.
+    is_coverage : bool
+        Whether it counts the labels that are right at least once.
+    ratios : tuple of Ratio
+        The ratios that it is a sum of, where exact expectations know these.
+    is_macro : bool
+        Whether it is a mean over labels, which weights may weigh.
+    weights : LabelWeights or None
+        What each label's part is multiplied by.
+    """
 
     name: ClassVar[str]
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    formula: Formula | None = None
+    is_coverage: ClassVar[bool] = False
+    ratios: tuple[Ratio, ...] = ()
+    is_macro: ClassVar[bool] = False
+    weights: LabelWeights | None = None
+    lowest, highest = 0.0, 1.0  # on every batch, where all weights are 1
 
     @property
     def terms(self) -> tuple[tuple[float, SingleUtility], ...]:
         return ((1.0, self),)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        largest = 1.0 if self.weights is None else self.weights.largest
+        return min(self.lowest, self.lowest * largest), max(self.highest, self.highest * largest)
+
+    def linear(self, batch: Batch) -> Coefficients | None:
+        """The factors of t and q and the constant of each label, where it is linear in them; weights included."""
+        return None
+
+    def weights_in(self, batch: Batch) -> NDArray | None:
+        """The weights of the labels of a batch; None where all are 1."""
+        return None if self.weights is None else self.weights.of(batch)
 
     @abstractmethod
     def psi_of(self, t: NDArray, q: NDArray, batch: Batch) -> NDArray:
@@ -142,15 +243,20 @@ class SingleUtility(Utility):
         if type(self) is not type(other):
             return False
         own, others = self.parameters(), other.parameters()
-        return all(np.array_equal(own[key], others[key]) for key in own)
+        return self.weights == other.weights and all(np.array_equal(own[key], others[key]) for key in own)
 
     __hash__ = Utility.__hash__
 
     def __repr__(self) -> str:
-        values = (f"{name}={_short(value)}" for name, value in self.parameters().items())
+        values = [f"{name}={_short(value)}" for name, value in self.parameters().items()]
+        values += [] if self.weights is None else [f"weights={self.weights!r}"]
         return f"{type(self).__name__}({', '.join(values)})"
 
     def __str__(self) -> str:
+        return self.text() if self.weights is None else f"{self.text()} by label"
+
+    def text(self) -> str:
+        """As it is read, without its weights."""
         return self.name
 
 

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tailwise.kernels.slot_prices import keep_most_shared
-from tailwise.selection.global_ascent import climb_globally
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
+    from tailwise.selection.observer import Observer
     from tailwise.selection.problem import Outcome, Problem
+
+    Climb = Callable[[Problem, Outcome, Observer], Outcome]
 
 __all__ = ["repair"]
 
@@ -22,27 +26,28 @@ __all__ = ["repair"]
 TIE_BREAK = 1e-3
 
 
-def repair(problem: Problem, outcome: Outcome, shares: NDArray) -> Outcome:
+def repair(problem: Problem, outcome: Outcome, shares: NDArray, climb: Climb, observer: Observer) -> Outcome:
     """Climb from the candidates that the labels' best sets held most often; the better one of the two outcomes."""
-    left = problem.settings.max_passes - outcome.passes
+    left = problem.max_passes - outcome.passes
     if left < 1:
         return outcome
-    problem = replace(problem, settings=replace(problem.settings, max_passes=left))
     positions = _most_shared(problem, shares)
-    problem.expectation.count(positions)
-    found = climb_globally(problem, positions, [problem.expectation.expected()])
+    state = problem.expectation.count(positions)
+    begin = replace(
+        outcome, positions=positions, state=state, history=(problem.expectation.value(state),), passes=0, others=()
+    )
+    found = climb(replace(problem, max_passes=left), begin, observer)
     best = outcome.history[-1]
     if found.history[-1] <= best:
-        problem.expectation.count(outcome.positions)
         return replace(outcome, interrupted=found.interrupted)
     history = (*outcome.history, *(max(best, value) for value in found.history[1:]))
-    others = (*outcome.others, outcome.positions) if problem.feasible.fills else ()
+    others = (*outcome.others, outcome.positions) if problem.rules.fills else ()
     return replace(found, history=history, passes=len(history) - 1, others=others)
 
 
 def _most_shared(problem: Problem, shares: NDArray) -> NDArray:
     """For each instance the candidates that were most often in the best sets of their labels."""
-    positions = problem.empty_positions()
+    positions = np.full((problem.candidates.n_instances, problem.rules.width), -1, dtype=np.int32)
     gains = np.full(positions.shape, -np.inf)
-    keep_most_shared(problem.expectation.columns, shares, TIE_BREAK, problem.feasible.most, gains, positions)
+    keep_most_shared(problem.columns, shares, TIE_BREAK, problem.rules.most, gains, positions)
     return positions

@@ -1,0 +1,52 @@
+"""Where proposals are made: the whole of what a search asks of threads, mapped files or a cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from tailwise.kernels.label_state import State, Terms
+    from tailwise.kernels.row_ascent import Moves
+    from tailwise.kernels.rows import Rows
+
+__all__ = ["Engine"]
+
+
+class Engine(Protocol):
+    """Takes arrays, reads them, and gives proposals back. It knows no problem and changes no state.
+
+    Proposals are settled by the caller, one by one and in the order of the instances, so that the result does not
+    depend on where they were made.
+
+    Attributes
+    ----------
+    workers : int
+        How many parts work at the same time.
+    """
+
+    workers: int
+
+    def __enter__(self) -> Any: ...
+
+    def __exit__(self, *error: Any) -> None: ...
+
+    def shares(self, n_entries: int) -> bool:
+        """Whether a group with so many candidates is worth sharing out."""
+
+    def propose(
+        self, rows: Rows, terms: Terms, state: State, positions: NDArray, slots: NDArray, group: NDArray, moves: Moves
+    ) -> None:
+        """Write into `moves` what the instances of a group would leave and take."""
+
+    def split(self, size: int, task: Callable[[int, int], object]) -> None:
+        """Call ``task(first, last)`` for parts of ``range(size)``, and wait for all of them."""
+
+    def share(self, edges: Sequence[int], task: Callable[[int, int, int], object]) -> None:
+        """Call ``task(part, edges[part], edges[part + 1])`` for each part, and wait for all of them."""
+
+    def check(self) -> None:
+        """Raise what a formula raised while kernels were calling it."""

@@ -1,0 +1,248 @@
+"""Totals: what a selection has decided for every label, as a value that adds, scales and is saved."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.errors import FileError, InputError
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.matrices import canonical_csr
+from tailwise.kernels.rows import find_positions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Totals"]
+
+VERSION = 1
+# By how much a difference may fall below 0 and count as rounding, as a share of what it was taken from.
+ROUNDING = 1e-9
+# A certain hit leaves no chance of failure; its logarithm is minus infinity.
+CERTAIN = -np.inf
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Totals:
+    r"""For every label what a selection amounts to: t, q, p, and the chance that it is right nowhere.
+
+    .. math:: t_j = \sum_{i \in S_j} \eta_{ij},\quad q_j = |S_j|,\quad p_j = \sum_i \eta_{ij},\quad
+        f_j = \prod_{i \in S_j} (1 - \eta_{ij})
+
+    Totals of parts of a batch add up to those of the whole. Give them to ``select(..., context=totals)``, and labels
+    are chosen on top of what was decided elsewhere: yesterday, or for another part of the data.
+
+    Attributes
+    ----------
+    t, q, p : ndarray of shape (m,)
+        True, predicted and condition positives: expected ones, where they are not known.
+    n_instances, n_slots : float
+        Number of instances, and of the slots that their budgets add up to.
+    log_failure : ndarray of shape (m,) or None
+        Logarithm of f, which coverage needs; None where it was not kept.
+    known_t, known_p : ndarray of shape (m,)
+        The part of t and p that was observed. It counts as it is; the rest is taken as Poisson distributed where
+        expectations are exact.
+    label_names : tuple of str or None
+        The names of the labels, where they are known.
+
+    Examples
+    --------
+    >>> import numpy as np, tailwise as tw
+    >>> first, second = np.array([[0.9, 0.4], [0.8, 0.1]]), np.array([[0.7, 0.6]])
+    >>> done = tw.select(first, "macro-f1", k=1, expectation="semi")
+    >>> done.totals.q
+    array([1., 1.])
+    >>> tw.select(second, "macro-f1", k=1, expectation="semi", context=done.totals).labels.ravel()
+    array([0], dtype=int32)
+    """
+
+    t: NDArray
+    q: NDArray
+    p: NDArray
+    n_instances: float
+    n_slots: float
+    log_failure: NDArray | None
+    known_t: NDArray
+    known_p: NDArray
+    label_names: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, selection: Any, probabilities: Any = None, *, truth: Any = None) -> Totals:
+        """The totals of a selection: expected ones from probabilities, or observed ones from true labels.
+
+        Parameters
+        ----------
+        selection : Selection or array_like
+            The labels of each instance, in any form that :func:`tailwise.evaluate` takes.
+        probabilities : array_like of shape (n, m), optional
+            Label probabilities, in any form that :func:`tailwise.select` takes.
+        truth : 0/1 matrix of shape (n, m), optional
+            The true labels, where they are known: give these or the probabilities.
+        """
+        if (probabilities is None) == (truth is None):
+            msg = "Totals.of needs either probabilities or truth. Got both or neither. Give the one that you have."
+            raise InputError(msg)
+        source = Candidates.of(canonical_csr(truth, "truth") if probabilities is None else probabilities)
+        n, m = source.shape
+        chosen = Chosen.of(selection, m, n_instances=n, like="truth" if probabilities is None else "probabilities")
+        expected = _count(source, chosen)
+        if probabilities is not None:
+            return expected
+        return replace(expected, known_t=expected.t, known_p=expected.p)
+
+    @classmethod
+    def nothing(cls, n_labels: int) -> Totals:
+        """The totals of no instances."""
+        zeros = np.zeros(n_labels)
+        return cls(zeros, zeros, zeros, 0.0, 0.0, zeros, zeros, zeros)
+
+    @property
+    def n_labels(self) -> int:
+        return self.t.size
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether all of it was observed."""
+        return bool((self.known_p == self.p).all() and (self.known_t == self.t).all())
+
+    def __add__(self, other: Totals) -> Totals:
+        return self._combine(other, 1.0) if isinstance(other, Totals) else NotImplemented
+
+    def __sub__(self, other: Totals) -> Totals:
+        return self._combine(other, -1.0) if isinstance(other, Totals) else NotImplemented
+
+    def __mul__(self, factor: float) -> Totals:
+        if not isinstance(factor, (int, float, np.number)):
+            return NotImplemented
+        if not 0 <= factor < np.inf:
+            msg = f"Totals are multiplied by a finite number of at least 0. Got {factor}."
+            raise InputError(msg)
+        if factor == 0:
+            return replace(Totals.nothing(self.n_labels), label_names=self.label_names)
+        failure = None if self.log_failure is None else factor * self.log_failure
+        parts = {name: factor * getattr(self, name) for name in _ADDED}
+        return replace(self, **parts, log_failure=failure)
+
+    __rmul__ = __mul__
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the totals to an .npz file, whole or not at all."""
+        from tailwise.datasets.formats.writing import written_beside
+
+        arrays = {name: np.asarray(getattr(self, name)) for name in _ADDED}
+        if self.log_failure is not None:
+            arrays["log_failure"] = self.log_failure
+        header = {"kind": "tailwise totals", "version": VERSION, "label_names": self.label_names}
+        content = io.BytesIO()
+        np.savez(content, **{"header": np.array(json.dumps(header)), **arrays})  # type: ignore[arg-type]
+        with written_beside(path) as file:
+            file.write(content.getvalue())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Totals:
+        """Read totals that :meth:`save` wrote."""
+        from tailwise.datasets.formats.npz_archive import read_archive
+
+        arrays = read_archive(path, "be a file that Totals.save wrote", "Save the totals again.")
+        try:
+            header = json.loads(str(arrays["header"]))
+            version = header["version"] if header.get("kind") == "tailwise totals" else None
+        except (KeyError, ValueError, AttributeError):
+            version = None
+        if version is None:
+            msg = f"{path} must be a file that Totals.save wrote. It is not. Give the path of such a file."
+            raise FileError(msg)
+        if version != VERSION:
+            msg = f"{path} must be of version {VERSION}. Got version {version}. Use a newer tailwise to read it."
+            raise FileError(msg)
+        names = header.get("label_names")
+        return _check(path, arrays, None if names is None else tuple(map(str, names)))
+
+    def _combine(self, other: Totals, sign: float) -> Totals:
+        if self.n_labels != other.n_labels:
+            msg = f"Totals of {self.n_labels} and of {other.n_labels} labels cannot be combined. Use the same labels."
+            raise InputError(msg)
+        if self.label_names and other.label_names and self.label_names != other.label_names:
+            msg = "Totals whose labels have different names cannot be combined. Put the labels in one order first."
+            raise InputError(msg)
+        parts = {name: _difference(name, getattr(self, name), sign * getattr(other, name)) for name in _ADDED}
+        failure = None
+        if self.log_failure is not None and other.log_failure is not None:
+            failure = _combine_failures(self.log_failure, other.log_failure, sign)
+        return Totals(**parts, log_failure=failure, label_names=self.label_names or other.label_names)
+
+    def __repr__(self) -> str:
+        state = "observed" if self.is_observed else "expected"
+        return (
+            f"Totals({self.n_instances:,.12g} instances, {self.n_labels:,} labels, "
+            f"{self.q.sum():,.12g} predicted positives, {state})"
+        )
+
+
+_ADDED = ("t", "q", "p", "n_instances", "n_slots", "known_t", "known_p")
+
+
+def _count(source: Candidates, chosen: Chosen) -> Totals:
+    rows, labels = source.rows, chosen.labels
+    positions = np.empty_like(labels)
+    find_positions(rows, labels, positions)
+    is_candidate = positions >= 0
+    eta = rows.values[(rows.indptr[:-1, None] + positions)[is_candidate]].astype(np.float64)
+    m, picked, taken = source.n_labels, labels[is_candidate], labels[labels != EMPTY]
+    with np.errstate(divide="ignore"):
+        logs = np.log1p(-eta)
+    zeros = np.zeros(m)
+    return Totals(
+        np.bincount(picked, weights=eta, minlength=m),
+        np.bincount(taken, minlength=m).astype(np.float64),
+        source.condition_positives(),
+        float(source.n_instances),
+        float(taken.size),
+        np.bincount(picked, weights=logs, minlength=m),
+        zeros,
+        zeros,
+    )
+
+
+def _difference(name: str, first: Any, second: Any) -> Any:
+    total = np.asarray(first + second)
+    if (total < -ROUNDING * (np.abs(first) + np.abs(second))).any():
+        msg = f"Totals that are subtracted must be part of the others. Got a negative {name}. Subtract the smaller one."
+        raise InputError(msg)
+    total = np.maximum(total, 0.0)
+    return total if total.ndim else float(total)
+
+
+def _combine_failures(first: NDArray, second: NDArray, sign: float) -> NDArray:
+    """The sum of logarithms; what is certain cannot be taken back, since nothing tells what the others were."""
+    if sign > 0:
+        return first + second
+    if (np.isinf(second)).any():
+        j = int(np.argmax(np.isinf(second)))
+        msg = (
+            f"Totals with a certain hit cannot be subtracted, since the rest is not known. Label {j} has one. "
+            "Count the instances that remain with Totals.of."
+        )
+        raise InputError(msg)
+    return np.minimum(0.0, first - second)
+
+
+def _check(path: Any, arrays: dict[str, NDArray], names: tuple[str, ...] | None) -> Totals:
+    """Totals from the arrays of a file, which may hold anything."""
+    shapes = {name: arrays[name].shape for name in _ADDED if name in arrays}
+    sizes = {shape for name, shape in shapes.items() if not name.startswith("n_")}
+    fits = len(shapes) == len(_ADDED) and len(sizes) == 1 and len(next(iter(sizes))) == 1
+    fits = fits and shapes["n_instances"] == shapes["n_slots"] == ()
+    numbers = {name: arrays[name] for name in (*_ADDED, "log_failure") if name in arrays}
+    if not fits or not all(each.dtype == np.float64 and not np.isnan(each).any() for each in numbers.values()):
+        msg = f"{path} must hold totals of one size. It does not, so that it is damaged. Save the totals again."
+        raise FileError(msg)
+    parts: dict[str, Any] = {name: float(array) if array.ndim == 0 else array for name, array in numbers.items()}
+    return Totals(**{"log_failure": None, **parts}, label_names=names)

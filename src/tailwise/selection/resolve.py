@@ -1,0 +1,278 @@
+"""From a request to a problem: every parameter checked, every "auto" decided, here and nowhere else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.certificates.provable import is_provable
+from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads
+from tailwise.errors import InputError
+from tailwise.expectations import Exact, SemiEmpirical
+from tailwise.expectations.terms import raise_failure, supports_exact
+from tailwise.inputs.candidates import SMALLEST, Candidates
+from tailwise.inputs.checks import check_choice, check_seed, is_integer
+from tailwise.inputs.matrices import as_dense
+from tailwise.inputs.paths import load_both_if_paths, load_priors_if_path
+from tailwise.inputs.totals import Totals
+from tailwise.selection.bca import bca, visiting_order, warm_up
+from tailwise.selection.greedy import greedy
+from tailwise.selection.instance_wise import instance_wise
+from tailwise.selection.label_moves import label_moves, repair
+from tailwise.selection.no_budget import no_budget
+from tailwise.selection.problem import Problem, Proving, Request
+from tailwise.selection.rules import check_given, find_rules
+from tailwise.selection.start import check_start, start
+from tailwise.utilities import as_utility
+from tailwise.utilities.utility import Batch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.expectations.expectation import Expectation
+    from tailwise.inputs.chosen import Chosen
+    from tailwise.inputs.priors import LabelPriors
+    from tailwise.selection.problem import Step
+    from tailwise.selection.rules import Rules
+    from tailwise.utilities.utility import Utility
+
+__all__ = [
+    "METHODS",
+    "check_condition_positives",
+    "check_context",
+    "check_options",
+    "describe_batch",
+    "make_expectation",
+    "resolve",
+]
+
+METHODS = ("auto", "instance", "ascent", "global", "greedy")
+EXPECTATIONS = ("auto", "semi", "exact")
+# Up to this number of candidates "auto" takes the time for label passes: 3 to 10 times that of row passes.
+MOST_GLOBAL_ENTRIES = 50_000_000
+# Up to this number "global" also looks for a better selection where prices point: a fraction of a second.
+MOST_PRICED_ENTRIES = 20_000
+
+
+def resolve(request: Request) -> Problem:
+    """The problem that a request comes to."""
+    _check_settings(request)
+    probabilities, judged = load_both_if_paths(request.probabilities, request.judged)
+    candidates = Candidates.of(probabilities)
+    origin = _check_origin(request, candidates, judged)
+    priors = load_priors_if_path(request.priors)
+    utility = as_utility(request.utility, priors)
+    given = origin if not isinstance(origin, str) else None
+    candidates, rules = find_rules(candidates, request.k, given, request.fill)
+    context = check_context(request.context, utility, candidates.n_labels)
+    budgets = rules.budgets if rules.has_budget else None
+    batch = describe_batch(candidates, budgets, priors, request.condition_positives, context)
+    name = _choose_expectation(request.expectation, utility)
+    expectation = make_expectation(name, utility, candidates, batch, context)
+    method = _choose_method(request.method, expectation, rules)
+    order, group_size = visiting_order(candidates.n_instances, request.group_size, request.seed)
+    cheaper = expectation.is_expensive and method in ("ascent", "global") and given is None
+    plan = _plan(method, expectation, proves=request.proving is not None, warms_up=cheaper)
+    return Problem(
+        candidates,
+        utility,
+        batch,
+        expectation,
+        SemiEmpirical(utility, candidates, batch, context) if cheaper else None,
+        rules,
+        origin,
+        method,
+        plan,
+        order,
+        group_size,
+        _choose_engine(request.workers, expectation),
+        float(request.tolerance),
+        int(request.max_passes),
+        int(request.seed),
+        request.proving,
+        given if request.judged is not None else None,
+    )
+
+
+def check_options(utility: Utility | str, k: Any, *, n_labels: int, priors: Any = None, **options: Any) -> None:
+    """Refuse options of `select` that no data could make right, before the data are there."""
+    request = Request(np.full((1, n_labels), 0.5), utility, k, priors=priors, **options)
+    _check_settings(request)
+    check_choice("fill", request.fill, ("auto", "least-loss", "none"))
+    chosen = as_utility(utility, load_priors_if_path(priors))
+    one = Candidates(np.array([0, 1]), np.zeros(1, np.int32), np.full(1, 0.5), n_labels)
+    _, rules = find_rules(one, k if k is None or is_integer(k) else 1, None, request.fill)
+    context = check_context(request.context, chosen, n_labels)
+    batch = describe_batch(one, rules.budgets, priors, None, context)
+    name = _choose_expectation(request.expectation, chosen)
+    _choose_method(request.method, make_expectation(name, chosen, one, batch, context), rules)
+
+
+def make_expectation(name: str, utility: Utility, candidates: Candidates, batch: Batch, context: Totals) -> Expectation:
+    """An expectation by its name."""
+    return (Exact if name == "exact" else SemiEmpirical)(utility, candidates, batch, context)
+
+
+def describe_batch(
+    candidates: Candidates,
+    budgets: NDArray | None,
+    priors: LabelPriors | None,
+    condition_positives: Any,
+    context: Totals | None = None,
+) -> Batch:
+    """What a utility may know of the batch and its context: sizes, slots, and the positives of each label."""
+    n, m = candidates.shape
+    if priors is not None and priors.n_labels != m:
+        msg = f"priors covers {priors.n_labels} labels, probabilities has {m}. Give the priors of the same labels."
+        raise InputError(msg)
+    n_slots = n if budgets is None else max(1, int(budgets.sum()))
+    p = check_condition_positives(condition_positives, candidates.condition_positives(), n, priors)
+    if context is None:
+        return Batch(n, m, n_slots, p, _numbers(candidates))
+    more = context.n_slots if budgets is not None else context.n_instances
+    return Batch(n + context.n_instances, m, n_slots + more, p + context.p, _numbers(candidates))
+
+
+def _numbers(candidates: Candidates) -> dict[str, int] | None:
+    """The numbers of labels by name."""
+    names = getattr(candidates, "label_names", None)
+    return None if names is None else {name: j for j, name in enumerate(names.ids)}
+
+
+def _check_origin(request: Request, candidates: Candidates, judged: Any) -> str | Chosen:
+    """Where the search starts: a name, a given selection, or the one that is to be judged."""
+    if judged is not None:
+        return check_given(judged, candidates, request.k, "selection")
+    return check_start(request.init, candidates, request.k)
+
+
+def _check_settings(request: Request) -> None:
+    if not (isinstance(request.tolerance, (int, float, np.number)) and 0 <= request.tolerance < np.inf):
+        msg = f"tolerance must be a finite number of at least 0. Got {request.tolerance!r}."
+        raise InputError(msg)
+    if not is_integer(request.max_passes) or request.max_passes < 1:
+        msg = f"max_passes must be an integer of at least 1. Got {request.max_passes!r}."
+        raise InputError(msg)
+    size = request.group_size
+    is_auto = isinstance(size, str) and size == "auto"  # an array would compare entry by entry
+    if not is_auto and (not is_integer(size) or int(size) < 1):
+        msg = f"group_size must be an integer of at least 1, or 'auto'. Got {size!r}. The paper's algorithm is 1."
+        raise InputError(msg)
+    check_seed(request.seed)
+    if request.proving is not None:
+        _check_proving(request.proving)
+
+
+def _check_proving(proving: Proving) -> None:
+    if not is_integer(proving.rounds) or proving.rounds < 1:
+        msg = f"rounds must be an integer of at least 1. Got {proving.rounds!r}. One round gives a bound already."
+        raise InputError(msg)
+    if not (isinstance(proving.target_gap, (int, float, np.number)) and 0 <= proving.target_gap < np.inf):
+        msg = (
+            f"target_gap must be a finite number of at least 0, a share of the value. Got {proving.target_gap!r}. "
+            "Use 0 for the closest bound that the rounds give."
+        )
+        raise InputError(msg)
+
+
+def check_context(context: Any, utility: Utility, n_labels: int) -> Totals:
+    """What was decided elsewhere; nothing, where nothing is given."""
+    if context is None:
+        return Totals.nothing(n_labels)
+    if not isinstance(context, Totals):
+        msg = f"context must be Totals, such as selection.totals. Got {type(context).__name__}. Use Totals.of."
+        raise InputError(msg)
+    if context.n_labels != n_labels:
+        msg = f"context covers {context.n_labels} labels, probabilities has {n_labels}. Give totals of the same labels."
+        raise InputError(msg)
+    if context.log_failure is None and any(term.is_coverage for _, term in utility.terms):
+        msg = (
+            "context must hold failure probabilities, which coverage needs. Got none. Make it by "
+            "Totals.of(selection, probabilities), or from a selection whose utility had coverage in it."
+        )
+        raise InputError(msg)
+    return context
+
+
+def check_condition_positives(given: Any, own: NDArray, n_instances: int, priors: LabelPriors | None) -> NDArray:
+    """p of each label: as given, from the priors, or the candidates' own; never less than that."""
+    if given is None:
+        return own
+    if isinstance(given, str):
+        check_choice("condition_positives", given, ("priors",))
+        if priors is None:
+            msg = 'condition_positives="priors" needs priors. Got none. Give priors=training_labels (--priors FILE).'
+            raise InputError(msg)
+        given = priors.probabilities * n_instances
+    p = as_dense(given, "condition_positives")
+    if p.shape != own.shape or not (np.isfinite(p).all() and p.min() >= 0):
+        msg = (
+            f"condition_positives must be {own.size} finite numbers of at least 0, one per label. "
+            f"Got shape {p.shape}{'' if p.size == 0 else f', smallest {p.min():g}'}."
+        )
+        raise InputError(msg)
+    if p.max() > n_instances * (1 + 1e-9):
+        msg = (
+            f"condition_positives must be at most {n_instances}, the number of instances: no label has more positives "
+            f"in the batch. Got {p.max():g}. Give expected counts in this batch, not in the training set."
+        )
+        raise InputError(msg)
+    # The candidates' own expected positives are among them: with fewer, ratios such as recall would exceed 1.
+    return np.maximum(np.where(p < SMALLEST, 0.0, p), own)
+
+
+def _choose_expectation(expectation: str, utility: Utility) -> str:
+    check_choice("expectation", expectation, EXPECTATIONS)
+    return expectation if expectation != "auto" else "exact" if supports_exact(utility) else "semi"
+
+
+def _choose_method(method: str, expectation: Expectation, rules: Rules) -> str:
+    check_choice("method", method, METHODS)
+    if not rules.has_budget:
+        if method != "auto":
+            msg = f"method must be 'auto' where there is no budget (k=None, -k none). Got {method!r}."
+            raise InputError(msg)
+        return "without-budget"
+    if method == "auto":
+        return "instance" if expectation.is_linear else "global" if _has_time(expectation) else "ascent"
+    if method == "instance" and not expectation.is_linear:
+        msg = (
+            f"method='instance' needs a utility that is linear in the predictions. Got {expectation.utility}. "
+            "Use method='ascent' (--method ascent)."
+        )
+        raise InputError(msg)
+    return method
+
+
+def _has_time(expectation: Expectation) -> bool:
+    """Whether label passes are worth their time without being asked for."""
+    is_slow = _needs_one_thread(expectation.utility) or expectation.uses_laws
+    return expectation.candidates.n_entries <= MOST_GLOBAL_ENTRIES and not is_slow
+
+
+def _needs_one_thread(utility: Utility) -> bool:
+    """Plain Python formulas cannot be called from several threads at once."""
+    return any(not getattr(term, "compiled", True) for _, term in utility.terms)
+
+
+def _choose_engine(workers: int | None, expectation: Expectation) -> Threads:
+    utility, is_small = expectation.utility, expectation.candidates.n_entries < MIN_SHARED_ENTRIES
+    needs_one = is_small or _needs_one_thread(utility)
+    return Threads(workers, needs_one=needs_one, check=lambda: raise_failure(utility))
+
+
+def _plan(method: str, expectation: Expectation, *, proves: bool, warms_up: bool) -> tuple[Step, ...]:
+    """The steps of a method; a proof, where one is asked for, repairs the selection itself."""
+    plan: dict[str, tuple[Step, ...]] = {
+        "without-budget": (no_budget,),
+        "instance": (instance_wise,),
+        "greedy": (greedy,),
+        "ascent": (start, warm_up, bca),
+        "global": (start, warm_up, bca, label_moves),
+    }
+    steps = tuple(step for step in plan[method] if warms_up or step is not warm_up)
+    is_quick = method == "global" and expectation.candidates.n_entries <= MOST_PRICED_ENTRIES
+    if is_quick and not proves and is_provable(expectation.utility):
+        steps = (*steps, repair)
+    return steps

@@ -1,0 +1,157 @@
+"""Weights per label, and another utility for another group of labels: the paper's psi^j."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.errors import UtilityError
+from tailwise.inputs.matrices import as_dense
+from tailwise.utilities.utility import LabelWeights, Mixture, Utility
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.utilities.utility import Batch
+
+__all__ = ["ByLabel", "GivenWeights", "as_weights", "weighted"]
+
+
+class GivenWeights(LabelWeights):
+    """Weights for all labels, from an array; or for some, from a mapping by label number or name."""
+
+    def __init__(self, weights: Any, rest: float = 1.0) -> None:
+        self.rest = rest
+        self.keys = tuple(weights) if isinstance(weights, Mapping) else None
+        values = list(weights.values()) if isinstance(weights, Mapping) else weights
+        self.values = as_dense(values, "weights")
+        if self.values.ndim != 1 or not (np.isfinite(self.values).all() and self.values.min(initial=0.0) >= 0):
+            came = f"shape {self.values.shape}" if self.values.ndim != 1 else f"{self.values.min():g} among them"
+            msg = f"weights must be finite numbers of at least 0, one per label. Got {came}."
+            raise UtilityError(msg)
+
+    @property
+    def largest(self) -> float:
+        return max(float(self.values.max(initial=0.0)), self.rest if self.keys is not None else 0.0)
+
+    def of(self, batch: Batch) -> NDArray:
+        if self.keys is None:
+            if self.values.size != batch.n_labels:
+                msg = f"weights must hold one number per label, {batch.n_labels} in all. Got {self.values.size}."
+                raise UtilityError(msg)
+            return self.values
+        weights = np.full(batch.n_labels, float(self.rest))
+        weights[[_number_of(key, batch) for key in self.keys]] = self.values
+        return weights
+
+    def identity(self) -> tuple[Any, ...]:
+        return self.keys, self.values.tobytes(), self.rest
+
+    def __repr__(self) -> str:
+        return f"<{self.values.size} values>"
+
+
+class _Product(LabelWeights):
+    """Weights times weights: those of a utility within a group of labels."""
+
+    def __init__(self, first: LabelWeights, second: LabelWeights) -> None:
+        self.first, self.second = first, second
+
+    @property
+    def largest(self) -> float:
+        return self.first.largest * self.second.largest
+
+    def of(self, batch: Batch) -> NDArray:
+        return self.first.of(batch) * self.second.of(batch)
+
+    def identity(self) -> tuple[Any, ...]:
+        return self.first.identity(), self.second.identity()
+
+    def __repr__(self) -> str:
+        return f"{self.first!r} * {self.second!r}"
+
+
+def as_weights(weights: Any) -> LabelWeights | None:
+    """The weights of a utility as the user gave them: None, an array, a mapping, or ready ones."""
+    return weights if weights is None or isinstance(weights, LabelWeights) else GivenWeights(weights)
+
+
+def weighted(utility: Utility, weights: Any) -> Utility:
+    """A macro utility or coverage, or a mixture of these, with each label's part multiplied by its weight."""
+    factors = as_weights(weights)
+    assert factors is not None
+    terms = []
+    for factor, term in utility.terms:
+        if not term.is_macro:
+            msg = (
+                f"Weights per label are for macro utilities and coverage. Got {term}. "
+                "Use utilities.WeightedInstance for a weighted precision."
+            )
+            raise UtilityError(msg)
+        term = copy.copy(term)
+        term.weights = factors if term.weights is None else _Product(term.weights, factors)
+        terms.append((factor, term))
+    return Mixture(terms)
+
+
+def ByLabel(groups: Sequence[tuple[Any, Utility]], *, rest: Utility | None) -> Utility:
+    r"""Another utility for another group of labels: :math:`\frac1m \sum_j \psi^{g(j)}(t_j, q_j, p_j)`.
+
+    The average stays one over all m labels, so that groups count by their size.
+
+    Parameters
+    ----------
+    groups : sequence of (labels, utility)
+        Numbers of labels, or their names where the input has names; and the macro utility or coverage, or a mixture of
+        these, that counts for them. No label may be in two groups.
+    rest : Utility or None
+        What counts for all other labels; None where they count nothing.
+
+    Returns
+    -------
+    Utility
+        The sum of the utilities, each with weight 1 on its own labels and 0 on the others.
+
+    Examples
+    --------
+    >>> import numpy as np, tailwise as tw
+    >>> from tailwise.utilities import ByLabel, Coverage, MacroF1
+    >>> utility = ByLabel([([0], Coverage())], rest=MacroF1())
+    >>> tw.select(np.array([[0.9, 0.4, 0.1], [0.8, 0.1, 0.7]]), utility, k=1).labels.ravel()
+    array([0, 2], dtype=int32)
+    """
+    members = [list(labels) for labels, _ in groups]
+    listed = [label for labels in members for label in labels]
+    if len(set(listed)) < len(listed):
+        twice = next(label for label in listed if listed.count(label) > 1)
+        msg = f"groups must not share labels. Got label {twice!r} more than once. Leave it in one group."
+        raise UtilityError(msg)
+    parts = [(dict.fromkeys(labels, 1.0), 0.0, each) for labels, (_, each) in zip(members, groups, strict=True)]
+    if rest is not None:
+        parts.append((dict.fromkeys(listed, 0.0), 1.0, rest))
+    for _, _, each in parts:
+        if not isinstance(each, Utility):
+            msg = f"groups and rest must hold utilities. Got {type(each).__name__}. Use as_utility('macro-f1')."
+            raise UtilityError(msg)
+    terms = [term for weights, others, each in parts for term in weighted(each, GivenWeights(weights, others)).terms]
+    return Mixture(terms)
+
+
+def _number_of(key: Any, batch: Batch) -> int:
+    """The number of a label that is given by number or by name."""
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        if not 0 <= key < batch.n_labels:
+            msg = f"Labels of a utility must be numbers from 0 to {batch.n_labels - 1}. Got {key}."
+            raise UtilityError(msg)
+        return int(key)
+    number = batch.number_of(str(key))
+    if number is None:
+        msg = (
+            f"The utility names the label {key!r}, which the probabilities do not name. "
+            "Use label numbers, or give the names of all labels beside the probabilities (labels.txt)."
+        )
+        raise UtilityError(msg)
+    return number
