@@ -15,7 +15,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tailwise.selection.bca import empty_positions, run_pass
+from tailwise.selection.bca import empty_positions, run_pass, visiting_order
 from tailwise.selection.problem import Outcome, Problem
 
 if TYPE_CHECKING:
@@ -24,15 +24,20 @@ if TYPE_CHECKING:
     from tailwise.kernels.label_state import State
     from tailwise.selection.observer import Observer
 
-__all__ = ["greedy", "run_greedy"]
+__all__ = ["greedy", "greedy_order", "run_greedy"]
 
 
 def greedy(problem: Problem, outcome: Outcome | None, observer: Observer) -> Outcome:
-    """A pass from nothing selected, one instance at a time."""
+    """A pass from nothing selected, one instance at a time, in random order."""
     positions = empty_positions(problem)
-    run_greedy(problem, positions, problem.order, observer)
+    run_greedy(problem, positions, greedy_order(problem), observer)
     state = problem.expectation.count(positions)
     return Outcome(positions, state, (problem.expectation.value(state),))
+
+
+def greedy_order(problem: Problem) -> NDArray:
+    """Groups of one instance, in random order."""
+    return visiting_order(problem.candidates.n_instances, 1, problem.seed)[0]
 
 
 def run_greedy(problem: Problem, positions: NDArray, instances: NDArray, observer: Observer) -> State:

@@ -10,7 +10,7 @@ from tailwise.errors import InputError
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.kernels.rows import find_positions
 from tailwise.selection.bca import empty_positions, take_best
-from tailwise.selection.greedy import run_greedy
+from tailwise.selection.greedy import greedy_order, run_greedy
 from tailwise.selection.problem import Outcome, Problem
 from tailwise.selection.rules import check_given
 
@@ -54,7 +54,7 @@ def starting_positions(problem: Problem, observer: Observer) -> NDArray:
         return take_best(problem, rows)
     if problem.start == "greedy":
         positions = empty_positions(problem)
-        run_greedy(problem, positions, problem.order, observer)
+        run_greedy(problem, positions, greedy_order(problem), observer)
         return positions
     numbers = np.random.default_rng(problem.seed).random(rows.values.size, dtype=np.float32)
     numbers = numbers.astype(rows.values.dtype, copy=False)
@@ -74,7 +74,8 @@ def _given(problem: Problem, given: Chosen, observer: Observer) -> NDArray:
     positions = _locate(problem, given)
     is_short = (positions != EMPTY).sum(axis=1) < problem.rules.least
     if is_short.any():
-        run_greedy(problem, positions, problem.order[is_short[problem.order]], observer)
+        order = greedy_order(problem)
+        run_greedy(problem, positions, order[is_short[order]], observer)
     return positions
 
 
