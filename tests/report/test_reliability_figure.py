@@ -32,7 +32,7 @@ def test_everything_is_named(tmp_path, models):
         save_reliability(tmp_path / "reliability.svg", models, title="What comes true")
     content = (tmp_path / "reliability.svg").read_text()
     texts = [f"{name} (error {100 * found.error:.2f} %)" for name, found in models.items()]
-    for text in (*texts, "What comes true", "share that is true", "what it says is what comes true"):
+    for text in (*texts, "What comes true", "share that is true", "perfectly calibrated"):
         assert f">{text}<" in content
 
 

@@ -197,7 +197,7 @@ def test_an_experiment(browser, experiment, width):
     open_page(browser, path, width)
     assert browser.get_log("browser") == []
     assert [url for url in requested(browser) if not url.startswith(("file:", "data:", "blob:"))] == []
-    assert browser.title.startswith("All strategies </script><script>")
+    assert browser.title.startswith("All strategies <script>alert(1)</script>")
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     for name in ("mixed-k3", "mixed-k5"):
         assert browser.find_elements(By.CSS_SELECTOR, f"#chart-{name} .scatterlayer .points path")

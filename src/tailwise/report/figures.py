@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailwise.datasets.formats.writing import written_beside
 from tailwise.errors import MissingExtraError
-from tailwise.report.framing import frame
+from tailwise.report.charts import frame
 
 if TYPE_CHECKING:
     from tailwise.experiments import Curve
@@ -86,7 +86,7 @@ def save_reliability(path: str | os.PathLike, models: Mapping[str, Reliability],
     """
     figure = _new_figure(6, 6)
     axes = figure.add_subplot()
-    axes.plot([0, 1], [0, 1], color="0.7", linewidth=1, label="what it says is what comes true")
+    axes.plot([0, 1], [0, 1], color="0.7", linewidth=1, label="perfectly calibrated")
     for name, found in models.items():
         found.plot(axes, label=name)
     _dress(axes, title)
