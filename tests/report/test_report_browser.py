@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 
 import pytest
@@ -179,6 +180,24 @@ def test_charts_fit_on_paper_and_grow_back(opened):
     assert opened.execute_script(measure) == 640
     opened.execute_script("dispatchEvent(new Event('afterprint'))")
     assert opened.execute_script(measure) == on_screen > 640
+
+
+def test_text_can_be_read_on_light_and_dark_ground(opened):
+    script = """
+        const style = getComputedStyle(document.querySelector("section"));
+        const title = getComputedStyle(document.querySelector("#chart-trade-off .xtitle"));
+        return [style.backgroundColor, style.color, title.fill];"""
+    lightness = {}
+    for scheme in ("light", "dark"):
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        WebDriverWait(opened, PATIENCE).until(lambda each: len(set(each.execute_script(script)[1:])) == 1)
+        colours = opened.execute_script(script)
+        lightness[scheme] = [sum(map(int, re.findall(r"\d+", colour)[:3])) / 765 for colour in colours]
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert lightness["light"][0] > 0.9
+    assert lightness["dark"][0] < 0.2
+    assert all(abs(ground - ink) > 0.6 for ground, ink, _ in lightness.values())
 
 
 @pytest.mark.parametrize("width", [360, 390, 768, 1280])

@@ -56,6 +56,16 @@ def test_the_curves_have_dials_and_other_strategies(experiment):
     assert "error_x" not in traces[0]
 
 
+def test_options_and_names_cannot_break_the_command(experiment):
+    """Who copies the command runs it: nothing in the record may become a command of its own."""
+    changes = {"probabilities": "a b$(touch x).npz", "options": {"method": "ascent; touch x"}}
+    page = build_page(experiment(lambda record: record["curves"][0].update(changes)))
+    command = read_data(page)["dials"]["mixed-k3"]["points"][0]["command"]
+    words = shlex.split(command)
+    assert "ascent; touch x" in words
+    assert "'a b$(touch x).npz'" in command
+
+
 def test_the_curve_is_not_squeezed_by_points_far_away(experiment):
     page = build_page(experiment(lambda record: record["curves"][0]["others"].update(far=[0.9, 0.9])))
     near, far = (read_data(page)["charts"][name] for name in ("mixed-k5", "mixed-k3"))

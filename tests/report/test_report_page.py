@@ -3,6 +3,7 @@
 import html.parser
 import json
 import re
+import subprocess
 import sys
 
 import numpy as np
@@ -277,7 +278,7 @@ def test_without_truth(make_run):
     own = {trace["name"]: trace for trace in page.data["charts"]["trade-off"]["data"]}["this run"]
     assert own["y"] == pytest.approx([expected])
     assert set(page.data["charts"]) == {"trade-off", "places"}
-    assert page.rows["labels"][0] == ["label", "training instances", "chosen"]
+    assert page.rows["labels"][0] == ["label", "in training", "chosen"]
     assert "true labels are not known" in page.texts["expected"]
     assert "without true labels" in page.texts["reliability"]
 
@@ -445,3 +446,9 @@ def test_without_plotly(make_run, monkeypatch):
         MissingExtraError, match=r"plotly, which is not installed\. Run: pip install 'tailwise\[plot\]'"
     ):
         build_page(make_run())
+
+
+def test_jinja_is_imported_only_to_render():
+    program = "import sys, tailwise.report.page; print('jinja2' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

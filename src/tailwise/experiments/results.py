@@ -102,7 +102,7 @@ class MeanPoint:
 
 @dataclass(frozen=True)
 class MeanCurve:
-    """A trade-off on true labels, averaged over seeds.
+    """A trade-off: that of one run, or one on true labels averaged over seeds.
 
     ``others`` are strategies to compare it with; ``probabilities`` is the name of the file that its points were chosen
     from, and ``options`` are those of ``tailwise select`` that they need.

@@ -81,7 +81,7 @@ def draw_bins(bins: Sequence[BinGain], values: Sequence[Point], title: str) -> F
         }
         for number, (name, colour) in enumerate((("most probable", ORANGE), ("this selection", BLUE)))
     ]
-    layout = _layout("labels by number of training instances", title)
+    layout = _layout("training instances per label", title)
     layout["xaxis"]["tickformat"] = ""
     layout["yaxis"]["rangemode"] = "tozero"
     return {"data": traces, "layout": layout | {"barmode": "group"}}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["compute_curve", "describe_dial"]
 
 SHIFT = "shift_to_priors"
-WITHOUT_EFFECT = ("workers", "certify")  # options of a run that do not change which labels a mixture chooses
+NOT_REPEATED = {"workers", "certify", "progress", "on_interrupt", "priors"}  # they do not say how to search
 
 
 def compute_curve(
@@ -44,15 +44,7 @@ def compute_curve(
     """
     assert run.k is not None
     first, second = as_utility("precision"), _other_side(as_utility(run.utility, run.priors))
-    defaults = {name: each.default for name, each in inspect.signature(select).parameters.items()}
-    used = {**run.search, "seed": run.record.get("seed", int)}
-    options = {
-        name: value
-        for name, value in used.items()
-        if name not in WITHOUT_EFFECT and name in defaults and value is not None and value != defaults[name]
-    }
-    if options.get("method") == "instance":  # for linear utilities; a mixture need not be one
-        del options["method"]
+    options = _read_options(run)
     done = itertools.count(1)
     progress(0)
     curve = trade_off(
@@ -72,6 +64,17 @@ def compute_curve(
     }
     names = ("trade-off", "Trade-off", curve.first, curve.second)
     return MeanCurve(*names, run.k, points, others, "probabilities.npz", curve.measured, options)
+
+
+def _read_options(run: RunFolder) -> dict[str, Any]:
+    """How the run searched, where that is not as `select` searches by itself."""
+    usual = {name: each.default for name, each in inspect.signature(select).parameters.items()}
+    used = {**run.search, "seed": run.record.get("seed", int)}
+    names = {name for name, default in usual.items() if default is not inspect.Parameter.empty} - NOT_REPEATED
+    options = {name: value for name, value in used.items() if name in names and value not in (None, usual[name])}
+    if options.get("method") == "instance":  # for linear utilities; a mixture need not be one
+        del options["method"]
+    return options
 
 
 def _other_side(utility: Utility) -> Utility:
@@ -110,13 +113,13 @@ def _write_commands(curve: MeanCurve, mixture: Utility) -> dict[str, str]:
     weights = any("priors" in each.parameters() for _, each in mixture.terms)
     if weights or SHIFT in options or options.get("condition_positives") == "priors":
         options["priors"] = "priors.npz"
-    words = ["tailwise", "select", curve.probabilities]
-    more = [
-        (f"--{name.replace('_', '-')}", *(() if value is True else (str(value),))) for name, value in options.items()
+    words = [
+        word
+        for name, value in options.items()
+        for word in (f"--{name.replace('_', '-')}", *([] if value is True else [str(value)]))
     ]
-    command = (
-        f'{shlex.join(words)} -u "{utility}" -k {curve.k} {shlex.join([*itertools.chain(*more), "-o", "chosen.npz"])}'
-    )
+    more = shlex.join([*words, "-o", "chosen.npz"])
+    command = f'tailwise select {shlex.quote(curve.probabilities)} -u "{utility}" -k {curve.k} {more}'
     source = json.dumps(curve.probabilities, ensure_ascii=False)
     if options.pop(SHIFT, False):
         source = f'tw.shift_to_priors({source}, "priors.npz")'
