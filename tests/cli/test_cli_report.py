@@ -167,7 +167,7 @@ def test_interrupted_nothing_is_written(place, capsys, monkeypatch):
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tailwise.report.curve.trade_off", stop)
+    monkeypatch.setattr("tailwise.report.dial.trade_off", stop)
     assert main(["report", "out"]) == 130
     assert not (place / "out" / "report.html").exists()
     assert not list((place / "out").glob(".tailwise*"))

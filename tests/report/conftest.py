@@ -9,7 +9,7 @@ import pytest
 from tailwise.cli.main import main
 from tailwise.datasets import save
 
-EVIL = '</script><script>document.title = "broken"</script>'
+EVIL = '<script>alert(1)</script></script><script>document.title = "broken"</script>'
 QUICK = ("--max-epochs", "3", "--arity", "4", "--leaf-size", "8", "--quiet")
 
 

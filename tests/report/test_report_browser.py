@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 
 import pytest
@@ -181,6 +182,24 @@ def test_charts_fit_on_paper_and_grow_back(opened):
     assert opened.execute_script(measure) == on_screen > 640
 
 
+def test_text_can_be_read_on_light_and_dark_ground(opened):
+    script = """
+        const style = getComputedStyle(document.querySelector("section"));
+        const title = getComputedStyle(document.querySelector("#chart-trade-off .xtitle"));
+        return [style.backgroundColor, style.color, title.fill];"""
+    lightness = {}
+    for scheme in ("light", "dark"):
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        WebDriverWait(opened, PATIENCE).until(lambda each: len(set(each.execute_script(script)[1:])) == 1)
+        colours = opened.execute_script(script)
+        lightness[scheme] = [sum(map(int, re.findall(r"\d+", colour)[:3])) / 765 for colour in colours]
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert lightness["light"][0] > 0.9
+    assert lightness["dark"][0] < 0.2
+    assert all(abs(ground - ink) > 0.6 for ground, ink, _ in lightness.values())
+
+
 @pytest.mark.parametrize("width", [360, 390, 768, 1280])
 def test_no_sideways_scrolling(browser, run_page, width):
     open_page(browser, run_page[0], width)
@@ -197,7 +216,7 @@ def test_an_experiment(browser, experiment, width):
     open_page(browser, path, width)
     assert browser.get_log("browser") == []
     assert [url for url in requested(browser) if not url.startswith(("file:", "data:", "blob:"))] == []
-    assert browser.title.startswith("All strategies </script><script>")
+    assert browser.title.startswith("All strategies <script>alert(1)</script>")
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     for name in ("mixed-k3", "mixed-k5"):
         assert browser.find_elements(By.CSS_SELECTOR, f"#chart-{name} .scatterlayer .points path")

@@ -3,8 +3,8 @@
 import html.parser
 import json
 import re
+import subprocess
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +13,6 @@ import tailwise as tw
 from tailwise.datasets import load, load_labels, load_priors, load_selection
 from tailwise.errors import InputError, MissingExtraError
 from tailwise.report.page import build_page, load_plotly
-from tailwise.report.run_summary import _how_many_are_rare, _more_labels
 
 ALPHAS = [0, 0.3, 0.9, 1]
 SECTIONS = [
@@ -110,45 +109,18 @@ def test_every_section_is_there_and_in_the_contents(page):
     assert [source for source in page.sources if source.startswith("#")] == [f"#{name}" for name in SECTIONS]
 
 
-def test_plain_words_at_the_top(page, parts):
+def test_the_summary_has_the_numbers_of_the_record(page, parts):
     record = parts[0]
     own, top = record["metrics"], record["top_k_metrics"]
     found = [round(40 * values["coverage"]) for values in (own, top)]
     text = page.texts["summary"]
-    assert "For each of 100 instances, 2 of 40 labels were chosen so that expected macro-F1 is highest." in text
+    for values in (own, top):
+        assert percent(values["macro-f1"]) in text
+        assert percent(values["precision"]) in text
     assert abs(found[0] - found[1]) > 1
-    more = "more" if found[0] > found[1] else "fewer"
-    assert (
-        f"Against the 2 most probable labels, on the true labels: macro-F1 {percent(own['macro-f1'])} instead of "
-        f"{percent(top['macro-f1'])}, precision {percent(own['precision'])} instead of {percent(top['precision'])}; "
-        f"{abs(found[0] - found[1])} {more} labels are found at least once."
-    ) in text
-
-
-def test_rare_labels_are_counted(page, parts):
+    assert f"{abs(found[0] - found[1])} {'more' if found[0] > found[1] else 'fewer'} labels" in text
     n_rare = int((parts[4].counts <= 10).sum())
-    assert f"{n_rare} of 40 labels ({percent(n_rare / 40, 0)})" in page.texts["summary"]
-
-
-COUNTS = {
-    (3, 2, 900): "Most labels are rare: 2 of 3 labels (67\u00a0%) have at most 10 training instances.",
-    (3, 300, 900): "1 of 3 labels (33\u00a0%) are rare: they have at most 10 training instances.",
-    (30, 11, 900): "No label is very rare here: none has at most 10 training instances, the rarest has 11.",
-}
-
-
-@pytest.mark.parametrize(("counts", "text"), COUNTS.items())
-def test_words_for_rare_labels(counts, text):
-    run = SimpleNamespace(priors=tw.LabelPriors(counts, 1000), n_labels=len(counts))
-    assert text in _how_many_are_rare(run)
-
-
-@pytest.mark.parametrize(
-    ("more", "text"),
-    [(0, "as many labels are"), (1, "1 more label is"), (-1, "1 fewer label is"), (1234, "1,234 more labels are")],
-)
-def test_words_for_more_labels(more, text):
-    assert _more_labels(more) == text
+    assert re.search(rf"{n_rare} of 40 labels\s\({percent(n_rare / 40, 0)}\)", text)
 
 
 def test_the_table_has_every_metric_of_the_record(page, parts):
@@ -166,7 +138,7 @@ def test_the_table_has_every_metric_of_the_record(page, parts):
 def test_the_curve_is_that_of_python(page, parts):
     _, probabilities, truth, _, _ = parts
     curve = tw.trade_off(probabilities, "precision", "macro-f1", 2, truth=truth, alphas=ALPHAS)
-    points = page.data["curves"]["trade-off"]["points"]
+    points = page.data["dials"]["trade-off"]["points"]
     assert [(each["alpha"], each["first"], each["second"]) for each in points] == [
         (each.alpha, each.first, each.second) for each in curve.points
     ]
@@ -177,7 +149,7 @@ def test_the_curve_is_that_of_python(page, parts):
 
 
 def test_the_commands_choose_by_the_mixture(page, parts):
-    points = page.data["curves"]["trade-off"]["points"]
+    points = page.data["dials"]["trade-off"]["points"]
     utilities = ["precision", "0.7*precision + 0.3*macro-f1", "0.1*precision + 0.9*macro-f1", "macro-f1"]
     assert [each["command"] for each in points] == [
         f'tailwise select probabilities.npz -u "{utility}" -k 2 -o chosen.npz' for utility in utilities
@@ -250,7 +222,7 @@ def test_the_certificate(page, parts):
     text = page.texts["certificate"]
     assert percent(proof["value"], 4) in text
     assert percent(proof["upper"], 4) in text
-    share = float(re.search(r"at most ([\d.]+)\s%", text)[1])
+    share = float(re.search(r"at most\s([\d.]+)\s%", text)[1])
     assert 0 <= share - 100 * proof["relative_gap"] <= max(0.01, proof["relative_gap"] * 100)
 
 
@@ -260,19 +232,20 @@ def test_the_reliability_diagram(page, parts):
     trace = page.data["charts"]["reliability"]["data"][1]
     assert trace["x"] == [each.mean_probability for each in found.bins]
     assert trace["y"] == [each.share_true for each in found.bins]
-    assert f"expected calibration error is {percent(found.error)}" in page.texts["reliability"]
+    for value in (found.error, found.mean_probability, found.share_true):
+        assert percent(value) in page.texts["reliability"]
 
 
 def test_how_it_was_made(page, parts):
     text = page.texts["record"]
     assert parts[0]["inputs"]["X.trn.npz"]["sha256"] in text
     assert parts[0]["versions"]["numpy"] in text
-    assert "training instances" in text
 
 
-def test_names_cannot_break_the_page(make_run, page):
+def test_names_cannot_break_the_page(page):
     assert len(page.scripts) == 3  # the data, plotly, and what draws
     assert page.scripts[1] == load_plotly()
+    assert "<script>alert(1)</script>" in page.texts["labels"]
     assert '</script><script>document.title = "broken"</script>' in page.texts["labels"]
     assert "<" not in page.scripts[0]
 
@@ -296,19 +269,18 @@ def test_without_truth(make_run):
     probabilities = load(folder / "probabilities.npz")
     selection = load_selection(folder / "selection.npz")
     curve = tw.trade_off(probabilities, "precision", "macro-f1", 2, alphas=ALPHAS)
-    points = page.data["curves"]["trade-off"]["points"]
+    points = page.data["dials"]["trade-off"]["points"]
     assert [each["second"] for each in points] == [each.second for each in curve.points]
     expected = tw.expected_utility(probabilities, selection, "macro-f1", 2)
-    assert f"as the probabilities have it: macro-F1 {percent(expected)} instead of" in page.texts["summary"]
+    assert percent(expected) in page.texts["summary"]
     rows = {row[0]: row for row in page.rows["metrics"][1:]}
     assert rows["macro-F1"][2] == percent(expected)
     own = {trace["name"]: trace for trace in page.data["charts"]["trade-off"]["data"]}["this run"]
     assert own["y"] == pytest.approx([expected])
-    assert list(page.data["charts"]) == ["trade-off", "places"]
-    assert "In how often they were chosen" in page.texts["labels"]
+    assert set(page.data["charts"]) == {"trade-off", "places"}
     assert page.rows["labels"][0] == ["label", "in training", "chosen"]
-    assert "the true labels are not known" in page.texts["expected"]
-    assert "cannot be said without true labels" in page.texts["reliability"]
+    assert "true labels are not known" in page.texts["expected"]
+    assert "without true labels" in page.texts["reliability"]
 
 
 def test_without_names(make_run):
@@ -318,56 +290,53 @@ def test_without_names(make_run):
 
 def test_without_a_proof(make_run):
     page = read(make_run("-u", "macro-f1", "-k", "2"))
-    assert "No proof was asked for." in page.texts["certificate"]
-    assert "below the best possible" not in page.texts["summary"]
+    assert "without a proof" in page.texts["certificate"]
+    assert "proven" not in page.texts["summary"]
 
 
 def test_without_probabilities(make_run):
     folder = make_run("-u", "coverage", "-k", "2", "--method", "tree")
     page = read(folder, None)
-    with pytest.raises(InputError, match=r"alphas choose points of a curve.*Leave them out"):
+    with pytest.raises(InputError, match=r"alphas choose points of a curve.*Omit alphas"):
         build_page(folder, alphas=[1])
-    assert "a search in the label tree itself keeps no probabilities" in page.texts["certificate"]
+    assert "no proof" in page.texts["certificate"]
     assert list(page.texts) == SECTIONS
-    assert page.data == {"charts": {}, "curves": {}}
-    assert "searched for in the label tree itself" in page.texts["summary"]
+    assert page.data == {"charts": {}, "dials": {}}
     assert page.rows["metrics"][0] == ["metric", "this selection", "meaning"]
     for name in ("trade-off", "frequency", "labels", "expected"):
         assert "the run kept no probabilities" in page.texts[name]
-    assert "cannot be said without probabilities" in page.texts["reliability"]
+    assert "without probabilities" in page.texts["reliability"]
 
 
 def test_without_probabilities_and_truth(make_run):
     page = read(make_run("-u", "coverage", "-k", "2", "--method", "tree", without=("Y.tst.npz",)), None)
-    assert "Nothing can be scored" in page.texts["metrics"]
+    assert page.rows["metrics"] == []
+    assert "neither true labels nor probabilities" in page.texts["metrics"]
 
 
 def test_without_a_budget(make_run):
     page = read(make_run("-u", "macro-f1", "-k", "none", "--certify"), None)
-    assert "any number of 40 labels were chosen" in page.texts["summary"]
-    assert "was maximised without a budget" in page.texts["summary"]
-    assert "The price is precision" not in page.texts["summary"]
-    assert "no other choice, by whatever method" in page.texts["certificate"]
-    assert "there is no budget" in page.texts["trade-off"]
+    assert "any number" in page.texts["summary"]
+    for name in ("trade-off", "frequency", "labels"):
+        assert "no budget" in page.texts[name]
     assert list(page.data["charts"]) == ["expected", "reliability"]
 
 
 UTILITIES = {
-    "precision": ("macro-f1", "the most probable labels are the best ones for it"),
-    "coverage": ("coverage", "Coverage looks at each label by itself"),
-    "0.6*precision + 0.4*coverage": ("coverage", "looks at each label by itself"),
-    "0.5*precision + 0.3*macro-f1 + 0.1*coverage": ("0.75*macro-f1 + 0.25*coverage", "looks at each label by itself"),
-    "ps-precision": ("ps-precision(0.55, 1.5)", "product of weight and probability"),
-    "macro-fbeta(2)": ("macro-fbeta(2)", "looks at each label by itself"),
+    "precision": "macro-f1",
+    "coverage": "coverage",
+    "0.6*precision + 0.4*coverage": "coverage",
+    "0.5*precision + 0.3*macro-f1 + 0.1*coverage": "0.75*macro-f1 + 0.25*coverage",
+    "ps-precision": "ps-precision(0.55, 1.5)",
+    "macro-fbeta(2)": "macro-fbeta(2)",
 }
 
 
-@pytest.mark.parametrize(("utility", "second", "why"), [(name, *each) for name, each in UTILITIES.items()])
-def test_what_is_traded_against_precision(make_run, utility, second, why):
+@pytest.mark.parametrize(("utility", "second"), UTILITIES.items())
+def test_what_is_traded_against_precision(make_run, utility, second):
     page = read(make_run("-u", utility, "-k", "2"), [0, 0.5, 1])
-    curve = page.data["curves"]["trade-off"]
-    assert (curve["first"], curve["second"]) == ("precision", second)
-    assert why in page.texts["summary"]
+    curve = page.data["dials"]["trade-off"]
+    assert '-u "precision"' in curve["points"][0]["command"]
     assert f'-u "{second}"' in curve["points"][-1]["command"]
     assert (" --priors priors.npz" in curve["points"][1]["command"]) == (utility == "ps-precision")
     mixed = tw.utilities.as_utility(re.search(r'-u "(.*?)"', curve["points"][1]["command"])[1], tw.LabelPriors([1], 9))
@@ -378,7 +347,7 @@ def test_what_is_traded_against_precision(make_run, utility, second, why):
 def test_options_of_the_run_are_kept(make_run):
     options = ("--expectation", "semi", "--condition-positives", "priors", "--seed", "3", "--method", "ascent")
     folder = make_run("-u", "macro-f1", "-k", "2", *options)
-    point = read(folder).data["curves"]["trade-off"]["points"][-1]
+    point = read(folder).data["dials"]["trade-off"]["points"][-1]
     for words in ("--expectation semi", "--condition-positives priors", "--seed 3", "--method ascent", "--priors"):
         assert words in point["command"]
     for words in ("expectation='semi'", "condition_positives='priors'", "seed=3", "method='ascent'", "priors="):
@@ -390,7 +359,7 @@ def test_options_of_the_run_are_kept(make_run):
 def test_limits_of_the_search_are_in_the_command(make_run):
     options = ("--max-passes", "1", "--tolerance", "0.001", "--batch", "7")
     folder = make_run("-u", "macro-f1", "-k", "2", *options)
-    point = read(folder).data["curves"]["trade-off"]["points"][1]
+    point = read(folder).data["dials"]["trade-off"]["points"][1]
     assert "--max-passes 1" in point["command"]
     assert "--tolerance 0.001" in point["command"]
     assert "--batch 7" in point["command"]
@@ -423,38 +392,33 @@ def test_what_was_maximised_is_shown_where_it_is_no_metric(make_run):
         parts = (counts[name] for name in ("true_positives", "predicted_positives", "condition_positives"))
         values.append(float(utility.psi(*parts, n_instances=100, k=2).sum()))
     assert page.rows["metrics"][1][:3] == ["macro-auc", *map(percent, values)]
-    assert f"macro-auc {percent(values[1])} instead of {percent(values[0])}" in page.texts["summary"]
+    assert all(percent(value) in page.texts["summary"] for value in values)
 
 
-def test_the_most_probable_labels_are_called_so(make_run):
+def test_a_selection_that_is_top_k_is_not_compared_with_it(make_run):
     page = read(make_run("-u", "precision", "-k", "2"))
-    assert "That is what taking the 2 most probable labels gives, too." in page.texts["summary"]
+    assert "the same selection" in page.texts["summary"]
     assert "instead of" not in page.texts["summary"]
-    assert "The price" not in page.texts["summary"]
 
 
 def test_one_label_per_instance(make_run):
-    folder = make_run("-u", "coverage", "-k", "1")
-    page = read(folder)
-    assert "1 of 40 labels was chosen" in page.texts["summary"]
-    assert "Against the most probable label, on" in page.texts["summary"]
-    assert "of the most probable label of each instance" in page.texts["reliability"]
-    assert "<h1>1 label per instance for coverage</h1>" in build_page(folder, alphas=[1])
+    page = build_page(make_run("-u", "coverage", "-k", "1"), alphas=[1])
+    assert "<h1>1 label per instance for coverage</h1>" in page
 
 
 def test_a_mixture_is_written_with_brackets(make_run):
     page = read(make_run("-u", "0.3*precision + 0.5*macro-f1 + 0.2*coverage", "-k", "2"))
-    assert "(1 - alpha) x precision + alpha x (0.714*macro-F1 + 0.286*coverage)" in page.texts["trade-off"]
+    assert "precision + alpha \u00d7 (0.714*macro-F1 + 0.286*coverage)" in page.texts["trade-off"]
     layout = page.data["charts"]["trade-off"]["layout"]
-    assert layout["yaxis"]["title"]["text"] == "rest of the mixture, realised, percent"
+    assert layout["yaxis"]["title"]["text"] == "rest of the mixture (realised)"
 
 
 def test_weights_are_no_percent(make_run):
     page = read(make_run("-u", "power-law(0.5)", "-k", "2", "--certify"))
     layout = page.data["charts"]["trade-off"]["layout"]
-    assert layout["yaxis"]["title"]["text"] == "power-law(0.5), realised"
-    assert page.data["curves"]["trade-off"]["is_share"] is False
-    assert re.search(r"Expected power-law\(0\.5\) of this selection is \d+\.\d{6}, by", page.texts["certificate"])
+    assert layout["yaxis"]["title"]["text"] == "power-law(0.5) (realised)"
+    assert page.data["dials"]["trade-off"]["is_share"] is False
+    assert re.search(r"power-law\(0\.5\) of this selection is \d+\.\d{6},", page.texts["certificate"])
 
 
 @pytest.mark.parametrize("without", [(), ("Y.tst.npz",)])
@@ -470,7 +434,7 @@ def test_places_left_empty_count_everywhere(make_run, without):
 
 def test_a_drop_is_measured_from_top_k(make_run):
     folder = make_run("-u", "coverage", "-k", "1")
-    curve = read(folder, [0.999, 1]).data["curves"]["trade-off"]
+    curve = read(folder, [0.999, 1]).data["dials"]["trade-off"]
     top = json.loads((folder / "run.json").read_text())["top_k_metrics"]["precision"]
     assert curve["highest"] == pytest.approx(top)
     assert max(point["first"] for point in curve["points"]) < top
@@ -482,3 +446,9 @@ def test_without_plotly(make_run, monkeypatch):
         MissingExtraError, match=r"plotly, which is not installed\. Run: pip install 'tailwise\[plot\]'"
     ):
         build_page(make_run())
+
+
+def test_jinja_is_imported_only_to_render():
+    program = "import sys, tailwise.report.page; print('jinja2' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

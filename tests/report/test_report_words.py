@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tailwise.report.words import metric_title, percent, percent_rounded_up, signed_points
+from tailwise.report.words import change_text, metric_title, percent, percent_rounded_up
 
 
 @pytest.mark.parametrize(
@@ -25,9 +25,17 @@ def test_percent():
     assert percent(None) == percent(math.nan) == "\u2013"
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.0123, "+1.23"), (-0.0123, "\u22121.23"), (-1e-9, "0.00")])
-def test_differences(value, text):
-    assert signed_points(value) == text
+@pytest.mark.parametrize(
+    ("name", "change", "text"),
+    [
+        ("macro-f1", 0.0123, "+1.23"),
+        ("macro-f1", -0.0123, "\u22121.23"),
+        ("macro-f1", -1e-9, "0.00"),
+        ("ps-precision(0.55, 1.5)", 0.0123, "+0.0123"),
+    ],
+)
+def test_differences(name, change, text):
+    assert change_text(change, name) == text
 
 
 def test_metrics_as_people_write_them():

@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     from tailwise.experiments.experiment_data import open_data
     from tailwise.experiments.results_folder import Store
     from tailwise.experiments.run_experiment import identify, run_experiment, summarise
-    from tailwise.report.experiment_files import save_results
+    from tailwise.report.experiment_page import save_results
     from tailwise.report.figures import check_drawing
 
     experiment = _specify(options)

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from tailwise.errors import InputError
 
 __all__ = ["Column", "MeanCurve", "MeanPoint", "Results", "Row", "Table"]
 
 Value = float | None
+_KINDS = {
+    Mapping: "an object",
+    tuple: "a list",
+    str: "text",
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+}
 
 
 @dataclass(frozen=True)
@@ -91,7 +102,7 @@ class MeanPoint:
 
 @dataclass(frozen=True)
 class MeanCurve:
-    """A trade-off on true labels, averaged over seeds.
+    """A trade-off: that of one run, or one on true labels averaged over seeds.
 
     ``others`` are strategies to compare it with; ``probabilities`` is the name of the file that its points were chosen
     from, and ``options`` are those of ``tailwise select`` that they need.
@@ -121,3 +132,63 @@ class Results:
     curves: tuple[MeanCurve, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Results:
+        """The results that a record in JSON holds beside other facts; what does not fit is named by its place.
+
+        Examples
+        --------
+        >>> from tailwise.experiments.results import Results, Table
+        >>> table = Table.of({"Top-K": {"p": 0.5}}, {"p": "P"})
+        >>> Results.from_dict({"tables": [table.to_dict()]}).tables == (table,)
+        True
+        """
+        return _read_object(cls, record, "")
+
+
+def _read(kind: Any, value: Any, place: str) -> Any:
+    """A value of JSON as what an annotation of this file says."""
+    if kind is Any:
+        return value
+    if isinstance(kind, UnionType):  # X | None
+        return None if value is None else _read(get_args(kind)[0], value, place)
+    if is_dataclass(kind):
+        return _read_object(kind, _check(value, Mapping, place), place)
+    origin, inner = get_origin(kind) or kind, get_args(kind)
+    if origin is Mapping:
+        return {key: _read(inner[1], each, f"{place}, {key}") for key, each in _check(value, Mapping, place).items()}
+    if origin is tuple:
+        return _read_list(inner, _check(value, tuple, place), place)
+    return _check(value, kind, place)
+
+
+def _read_object(kind: Any, values: Mapping[str, Any], place: str) -> Any:
+    hints = get_type_hints(kind)
+    is_needed = {each.name: each.default is MISSING and each.default_factory is MISSING for each in fields(kind)}
+    before = f"{place}, " if place else ""
+    return kind(
+        **{
+            name: _read(hints[name], values.get(name), f"{before}{name}")
+            for name in is_needed
+            if is_needed[name] or name in values
+        }
+    )
+
+
+def _read_list(kinds: tuple[Any, ...], values: Any, place: str) -> tuple[Any, ...]:
+    """A list of any length, ``tuple[X, ...]``, or of a fixed one."""
+    kinds = kinds[:1] * len(values) if kinds[-1] is ... else kinds
+    if len(values) != len(kinds):
+        msg = f"{place} must be a list of {len(kinds)}. Got {len(values)}."
+        raise InputError(msg)
+    return tuple(_read(kind, each, f"{place} {i}") for i, (kind, each) in enumerate(zip(kinds, values, strict=True)))
+
+
+def _check(value: Any, kind: Any, place: str) -> Any:
+    fitting = {float: (int, float), tuple: (list, tuple)}.get(kind, kind)
+    if not isinstance(value, fitting) or (isinstance(value, bool) and kind is not bool):
+        came = "nothing" if value is None else f"{value!r:.60}"
+        msg = f"{place} must be {_KINDS[kind]}. Got {came}."
+        raise InputError(msg)
+    return value

@@ -3,82 +3,72 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tailwise.report.framing import frame
-from tailwise.report.words import is_share, metric_title
+from tailwise.report.words import is_share, metric_title, short_title
 
 if TYPE_CHECKING:
+    from tailwise.experiments.results import MeanCurve
     from tailwise.models.reliability import Reliability
     from tailwise.report.comparison import BinGain
-    from tailwise.report.curve import ReportCurve
 
-__all__ = ["draw_bins", "draw_curve", "draw_expected", "draw_reliability"]
+__all__ = ["draw_bins", "draw_curve", "draw_expected", "draw_reliability", "frame"]
 
 Figure = dict[str, Any]
+Point = tuple[float, float]
+Window = tuple[tuple[float, float], tuple[float, float]]  # the ends of either axis
 
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8a8f98"
-OTHERS = (RED, GREEN, "#CC79A7", "#56B4E9", ORANGE, "#555555")
+OTHERS = (RED, GREEN, "#CC79A7", "#56B4E9", ORANGE, "#7a7f87")
 SYMBOLS = ("square", "diamond", "triangle-up", "triangle-down", "cross", "star", "pentagon")
-INK, LINES = "#1d2330", "#e6e8ec"
-FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 13, "color": INK}
+FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 13}
 PERCENT = ".2~%"
+REACH = 1.0  # how far from the curve another point may lie to be drawn, in lengths of the curve ...
+LEAST_REACH = 0.1  # ... and in any case, as a share of its largest value
+MARGIN = 0.06
 
 
-def draw_curve(curve: ReportCurve) -> Figure:
+def draw_curve(curve: MeanCurve) -> Figure:
     """Both utilities along alpha; other selections as points; a ring for what the dial picks, which is trace 1."""
-    first, second = metric_title(curve.first), curve.second_title
+    first, second = _safe(metric_title(curve.first)), _safe(short_title(curve.second))
     digits = ".2%" if is_share(curve.second) else ".4f"
-    values = f"{_safe(first)} %{{x:.2%}}<br>{_safe(second)} %{{y:{digits}}}"
-    hover = f"alpha %{{customdata}}<br>{values}"
-    points = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": "mixtures",
-        "x": [point.first for point in curve.points],
-        "y": [point.second for point in curve.points],
-        "customdata": [point.alpha for point in curve.points],
-        "hovertemplate": f"{hover}<extra></extra>",
-        "line": {"color": BLUE, "width": 2},
-        "marker": {"color": BLUE, "size": 8},
-    }
-    for axis, name in (("error_x", "first_deviation"), ("error_y", "second_deviation")):
-        spread = [getattr(point, name) for point in curve.points]
-        if any(spread):
-            points[axis] = {"type": "data", "array": [each or 0 for each in spread], "thickness": 1, "color": GREY}
-    picked = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "picked",
-        "x": [],
-        "y": [],
-        "hoverinfo": "skip",
-        "marker": {"color": "rgba(0,0,0,0)", "size": 18, "line": {"color": RED, "width": 3}},
-    }
+    values = f"{first} %{{x:.2%}}<br>{second} %{{y:{digits}}}<extra></extra>"
     window, outside = frame([(point.first, point.second) for point in curve.points], curve.others)
+    ring = _points("best choice", [], [], color="rgba(0,0,0,0)", size=18, line={"color": RED, "width": 3})
     others = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": f"{_safe(name)} (outside)" if name in outside else _safe(name),
-            "x": [values[0]],
-            "y": [values[1]],
-            "hovertemplate": f"{_safe(name)}<br>{values}<extra></extra>",
-            "marker": {"color": OTHERS[turn % len(OTHERS)], "symbol": SYMBOLS[turn % len(SYMBOLS)], "size": 10},
-        }
-        for turn, (name, values) in enumerate(curve.others.items())
+        _points(
+            f"{_safe(name)} (outside)" if name in outside else _safe(name),
+            *([value] for value in pair),
+            color=OTHERS[turn % len(OTHERS)],
+            symbol=SYMBOLS[turn % len(SYMBOLS)],
+            size=10,
+        )
+        | {"hovertemplate": f"{_safe(name)}<br>{values}"}
+        for turn, (name, pair) in enumerate(curve.others.items())
     ]
-    unit = ", percent" if is_share(curve.second) else ""
-    layout = _layout(f"{first}, {curve.measured}, percent", f"{second}, {curve.measured}{unit}")
+    layout = _layout(f"{first} ({curve.measured})", f"{second} ({curve.measured})")
     if not is_share(curve.second):
         layout["yaxis"]["tickformat"] = ""
     for axis, ends in zip(("xaxis", "yaxis"), window or (), strict=False):
         layout[axis]["range"] = list(ends)
-    return {"data": [points, picked, *others], "layout": layout}
+    return {"data": [_line(curve, values), ring | {"hoverinfo": "skip"}, *others], "layout": layout}
 
 
-def draw_bins(bins: Sequence[BinGain], values: Sequence[tuple[float, float]], title: str) -> Figure:
+def _line(curve: MeanCurve, values: str) -> Figure:
+    """The points of the mixtures, with bars for their deviations where there are any."""
+    x, y = [point.first for point in curve.points], [point.second for point in curve.points]
+    alphas = [point.alpha for point in curve.points]
+    trace = _points("mixtures", x, y, color=BLUE, size=8)
+    trace |= {"customdata": alphas, "hovertemplate": f"alpha %{{customdata}}<br>{values}"}
+    for axis, name in (("error_x", "first_deviation"), ("error_y", "second_deviation")):
+        spread = [getattr(point, name) for point in curve.points]
+        if any(spread):
+            trace[axis] = {"type": "data", "array": [each or 0 for each in spread], "thickness": 1, "color": GREY}
+    return trace | {"mode": "lines+markers", "line": {"color": BLUE, "width": 2}}
+
+
+def draw_bins(bins: Sequence[BinGain], values: Sequence[Point], title: str) -> Figure:
     """Two bars for each bin of labels: the most probable ones, and the selection."""
     traces = [
         {
@@ -87,68 +77,80 @@ def draw_bins(bins: Sequence[BinGain], values: Sequence[tuple[float, float]], ti
             "x": [f"{each.name}<br>{each.training}" for each in bins],
             "y": [pair[number] for pair in values],
             "marker": {"color": colour},
-            "hovertemplate": f"%{{x}}<br>{name}: {_safe(title)} %{{y:.2%}}<extra></extra>",
+            "hovertemplate": f"%{{x}}<br>{name}: {title} %{{y:.2%}}<extra></extra>",
         }
         for number, (name, colour) in enumerate((("most probable", ORANGE), ("this selection", BLUE)))
     ]
-    layout = _layout("labels by training instances", f"{title}, percent")
+    layout = _layout("training instances per label", title)
     layout["xaxis"]["tickformat"] = ""
     layout["yaxis"]["rangemode"] = "tozero"
     return {"data": traces, "layout": layout | {"barmode": "group"}}
 
 
-def draw_expected(pairs: dict[str, tuple[float, float]]) -> Figure:
-    """For each metric what was expected and what came true, on one line."""
+def draw_expected(pairs: Mapping[str, Point]) -> Figure:
+    """For each metric its expected and its realised value, on one line."""
     names = [metric_title(name) for name in pairs][::-1]
     traces = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": name,
-            "x": [pair[number] for pair in pairs.values()][::-1],
-            "y": names,
-            "marker": {"color": colour, "symbol": symbol, "size": 11},
-            "hovertemplate": f"%{{y}}, {name} %{{x:.2%}}<extra></extra>",
-        }
+        _points(name, [pair[number] for pair in pairs.values()][::-1], names, color=colour, symbol=symbol, size=11)
+        | {"hovertemplate": f"%{{y}}, {name} %{{x:.2%}}<extra></extra>"}
         for number, (name, colour, symbol) in enumerate((("expected", ORANGE, "diamond"), ("realised", BLUE, "circle")))
     ]
-    layout = _layout("percent", "")
+    layout = _layout("value", "")
     layout["yaxis"] |= {"tickformat": "", "type": "category"}
     layout["xaxis"]["rangemode"] = "tozero"
     return {"data": traces, "layout": layout}
 
 
 def draw_reliability(found: Reliability) -> Figure:
-    """What share of the candidates is true, against what their probabilities promise."""
-    top = max(max(each.mean_probability, each.share_true) for each in found.bins)
-    diagonal = {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "what is promised comes true",
-        "x": [0, top],
-        "y": [0, top],
-        "hoverinfo": "skip",
-        "line": {"color": GREY, "width": 1, "dash": "dash"},
-    }
-    points = {
-        "type": "scatter",
+    """The share of true candidates against their mean probability."""
+    x, y = [each.mean_probability for each in found.bins], [each.share_true for each in found.bins]
+    diagonal = _points("perfectly calibrated", [0, max(*x, *y)], [0, max(*x, *y)]) | {"mode": "lines"}
+    diagonal |= {"hoverinfo": "skip", "line": {"color": GREY, "width": 1, "dash": "dash"}}
+    points = _points("this model", x, y, color=BLUE, size=8) | {
         "mode": "lines+markers",
-        "name": "this model",
-        "x": [each.mean_probability for each in found.bins],
-        "y": [each.share_true for each in found.bins],
         "customdata": [each.n_candidates for each in found.bins],
-        "hovertemplate": "promised %{x:.2%}<br>true %{y:.2%}<br>%{customdata:,} candidates<extra></extra>",
+        "hovertemplate": "probability %{x:.2%}<br>true %{y:.2%}<br>%{customdata:,} candidates<extra></extra>",
         "line": {"color": BLUE, "width": 2},
-        "marker": {"color": BLUE, "size": 8},
     }
-    return {"data": [diagonal, points], "layout": _layout("promised, percent", "true, percent")}
+    return {"data": [diagonal, points], "layout": _layout("mean probability", "share that is true")}
+
+
+def frame(curve: Iterable[Point], others: Mapping[str, Point]) -> tuple[Window | None, set[str]]:
+    """The part of the plane that a trade-off is drawn on, and the names of the other points that it leaves out.
+
+    One far point would squeeze the curve into a corner. Where the curve has no length, nothing is left out, and there
+    is no window.
+    """
+    ends = [(min(axis), max(axis)) for axis in zip(*curve, strict=True)]
+    if any(low == high for low, high in ends):
+        return None, set()
+    near = {name: point for name, point in others.items() if _is_near(point, ends)}
+    drawn = [(*pair, *(point[axis] for point in near.values())) for axis, pair in enumerate(ends)]
+    x, y = (_widen(min(values), max(values)) for values in drawn)
+    return (x, y), set(others) - set(near)
+
+
+def _is_near(point: Point, ends: list[Point]) -> bool:
+    reaches = [max(REACH * (high - low), LEAST_REACH * abs(high)) for low, high in ends]
+    return all(
+        low - reach <= value <= high + reach for value, (low, high), reach in zip(point, ends, reaches, strict=True)
+    )
+
+
+def _widen(low: float, high: float) -> Point:
+    return low - MARGIN * (high - low), high + MARGIN * (high - low)
+
+
+def _points(name: str, x: Sequence[Any], y: Sequence[Any], **marker: Any) -> Figure:
+    return {"type": "scatter", "mode": "markers", "name": name, "x": x, "y": y, "marker": marker}
 
 
 def _layout(x_title: str, y_title: str) -> dict[str, Any]:
-    axis = {"gridcolor": LINES, "zeroline": False, "automargin": True, "tickformat": PERCENT, "linecolor": LINES}
+    """What all charts share; page.js adds the colours of the text and the grid, which depend on the reader's theme."""
+    axis = {"zeroline": False, "automargin": True, "tickformat": PERCENT}
     return {
-        "xaxis": {**axis, "title": {"text": _safe(x_title), "standoff": 12}},
-        "yaxis": {**axis, "title": {"text": _safe(y_title), "standoff": 12}},
+        "xaxis": {**axis, "title": {"text": x_title, "standoff": 12}},
+        "yaxis": {**axis, "title": {"text": y_title, "standoff": 12}},
         "font": FONT,
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",

@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from tailwise.utilities import Utility
 
 __all__ = [
-    "BIN_NAMES",
+    "RARE",
     "BinGain",
     "Judgement",
     "LabelChange",
     "compare_bins",
     "find_changes",
     "judge",
+    "judge_top",
     "measure",
-    "metric_of",
-    "select_top",
 ]
 
-BIN_NAMES = {"tail": "up to 10", "torso": "11 to 100", "head": "over 100"}  # training instances; as DEFAULT_EDGES
+RARE, FREQUENT = map(int, DEFAULT_EDGES)
+BINS = {"tail": f"up to {RARE}", "torso": f"{RARE + 1} to {FREQUENT}", "head": f"over {FREQUENT}"}  # training instances
 
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What there is to say of a selection.
+    """How good a selection is.
 
     Attributes
     ----------
@@ -47,23 +47,19 @@ class Judgement:
     predicted : ndarray of shape (m,)
         How often each label was chosen.
     realised : Evaluation or None
-        Its metrics on the true labels, where there are any.
+        Its metrics on the true labels, where they are known.
     expected : dict of str to float
-        What the probabilities promise, where there are any.
-    worth : float or None
-        The utility that the run maximised: realised, or expected where nothing is known of the truth.
+        Its expected metrics, where there are probabilities.
+    values : dict of str to float
+        What to show: realised metrics, or expected ones where the truth is unknown; before them what the run maximised,
+        where that is no metric.
     """
 
     chosen: Chosen
     predicted: NDArray
     realised: Evaluation | None
     expected: dict[str, float]
-    worth: float | None = None
-
-    @property
-    def values(self) -> dict[str, float]:
-        """Realised metrics, or expected ones where nothing is known of the truth."""
-        return self.expected if self.realised is None else self.realised.to_dict()
+    values: dict[str, float]
 
     @property
     def n_found(self) -> int | None:
@@ -82,7 +78,7 @@ class BinGain:
     n_labels : int
         How many.
     top_share, own_share : float
-        The part of all chosen labels that falls to them.
+        Their share of all chosen labels.
     top, own : FrequencyBin or None
         Their averages on the true labels.
     """
@@ -98,7 +94,7 @@ class BinGain:
 
 @dataclass(frozen=True)
 class LabelChange:
-    """One label under two selections.
+    """One label under two selections: numbers for the k most probable labels, and for the selection.
 
     Attributes
     ----------
@@ -107,11 +103,11 @@ class LabelChange:
     n_training : int
         Training instances.
     predicted : (int, int)
-        How often it was chosen by top-k, and by the selection.
+        How often it was chosen.
     positives : int or None
         Instances for which it is true.
     found, f1 : pair of int or of float, or None
-        Instances for which it was rightly chosen, and its F1, by top-k and by the selection.
+        Instances for which it was rightly chosen, and its F1.
     """
 
     label: int
@@ -122,17 +118,16 @@ class LabelChange:
     f1: tuple[float, float] | None = None
 
 
-def select_top(run: RunFolder) -> Chosen | None:
-    """The k most probable labels of each instance, where there are probabilities and a budget."""
+def judge_top(run: RunFolder) -> Judgement | None:
+    """Score the k most probable labels of each instance, where there are probabilities and a budget."""
     if run.probabilities is None or run.k is None:
         return None
-    return select(run.probabilities, "precision", run.k, fill="none")
+    return judge(run, select(run.probabilities, "precision", run.k, fill="none"))
 
 
 def judge(run: RunFolder, chosen: Chosen) -> Judgement:
     """Score a selection on the true labels, and by the probabilities."""
-    labels = chosen.labels[chosen.labels != EMPTY]
-    predicted = np.bincount(labels, minlength=run.n_labels)
+    predicted = np.bincount(chosen.labels[chosen.labels != EMPTY], minlength=run.n_labels)
     realised = None
     if run.truth is not None:
         realised = evaluate(run.truth, chosen, k=run.k, priors=run.priors, propensity=run.propensity)
@@ -140,11 +135,15 @@ def judge(run: RunFolder, chosen: Chosen) -> Judgement:
     if run.probabilities is not None:
         names = METRIC_NAMES if realised is None else tuple(realised)
         expected = expect_metrics(names, run.probabilities, chosen, run.k, propensity=run.propensity, **run.basis)
-    judgement = Judgement(chosen, predicted, realised, expected)
-    return replace(judgement, worth=measure(run, judgement, as_utility(run.utility, run.priors)))
+    values = expected if realised is None else realised.to_dict()
+    judgement = Judgement(chosen, predicted, realised, expected, values)
+    worth = measure(run, judgement, as_utility(run.utility, run.priors))
+    if worth is None or _metric_of(run) in values:
+        return judgement
+    return replace(judgement, values={run.utility: worth, **values})
 
 
-def metric_of(run: RunFolder) -> str | None:
+def _metric_of(run: RunFolder) -> str | None:
     """The metric that the run maximised; None where what it maximised is no metric."""
     if run.utility in METRIC_NAMES:
         return run.utility
@@ -153,7 +152,7 @@ def metric_of(run: RunFolder) -> str | None:
 
 
 def measure(run: RunFolder, judgement: Judgement, utility: Utility) -> float | None:
-    """The value of a utility: on the true labels, or as the run expects it; None where there is nothing to tell by."""
+    """The value of a utility: on the true labels, or expected as in the run; None without either."""
     if judgement.realised is not None:
         table = judgement.realised.per_label()
         counts = [table[name] for name in ("true_positives", "predicted_positives", "condition_positives")]
@@ -168,7 +167,7 @@ def compare_bins(run: RunFolder, top: Judgement, own: Judgement) -> list[BinGain
     """Rare and frequent labels apart, the rarest first; bins without labels are left out."""
     bins = np.searchsorted(DEFAULT_EDGES, run.priors.counts, side="left")
     rows = []
-    for b, (name, training) in enumerate(BIN_NAMES.items()):
+    for b, (name, training) in enumerate(BINS.items()):
         members = bins == b
         shares = [float(each.predicted[members].sum() / max(1, each.predicted.sum())) for each in (top, own)]
         averages = [None if each.realised is None else each.realised.by_frequency()[b] for each in (top, own)]
@@ -189,31 +188,17 @@ def find_changes(
     else:
         tables = top.realised.per_label(), own.realised.per_label()
         change, weight = tables[1]["f1"] - tables[0]["f1"], tables[0]["condition_positives"]
-    order = np.lexsort((np.arange(change.size), -weight, -change))
-    gained = [int(j) for j in order[:n_most] if change[j] > 0]
-    order = np.lexsort((np.arange(change.size), -weight, change))
-    lost = [int(j) for j in order[:n_most] if change[j] < 0]
-    describe = _LabelTable(run, top, own).describe
-    return [describe(j) for j in gained], [describe(j) for j in lost]
+    labels = np.arange(change.size)
+    gained = [int(j) for j in np.lexsort((labels, -weight, -change))[:n_most] if change[j] > 0]
+    lost = [int(j) for j in np.lexsort((labels, -weight, change))[:n_most] if change[j] < 0]
+    return [_describe(run, top, own, j) for j in gained], [_describe(run, top, own, j) for j in lost]
 
 
-class _LabelTable:
-    """The counts of all labels under both selections, to take single labels from."""
-
-    def __init__(self, run: RunFolder, top: Judgement, own: Judgement) -> None:
-        self.counts, self.both = run.priors.counts, (top, own)
-        self.tables = [each.realised.per_label() for each in self.both if each.realised is not None]
-
-    def describe(self, j: int) -> LabelChange:
-        predicted = int(self.both[0].predicted[j]), int(self.both[1].predicted[j])
-        if not self.tables:
-            return LabelChange(j, int(self.counts[j]), predicted)
-        top, own = self.tables
-        return LabelChange(
-            j,
-            int(self.counts[j]),
-            predicted,
-            int(top["condition_positives"][j]),
-            (int(top["true_positives"][j]), int(own["true_positives"][j])),
-            (float(top["f1"][j]), float(own["f1"][j])),
-        )
+def _describe(run: RunFolder, top: Judgement, own: Judgement, j: int) -> LabelChange:
+    change = LabelChange(j, int(run.priors.counts[j]), (int(top.predicted[j]), int(own.predicted[j])))
+    if top.realised is None or own.realised is None:
+        return change
+    before, after = top.realised.per_label(), own.realised.per_label()
+    found = int(before["true_positives"][j]), int(after["true_positives"][j])
+    f1 = float(before["f1"][j]), float(after["f1"][j])
+    return replace(change, positives=int(before["condition_positives"][j]), found=found, f1=f1)

@@ -1,67 +1,90 @@
-"""The page of an experiment: its tables, its curves with their dials, and how it was made."""
+"""What an experiment becomes: its page, and its tables and figures as files."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from tailwise.datasets.formats.writing import written_beside
+from tailwise.errors import FileError, InputError
+from tailwise.experiments.results import Results, Table
 from tailwise.report.charts import draw_curve
-from tailwise.report.curve import ReportCurve
-from tailwise.report.curve_block import curve_block
-from tailwise.report.experiment_record import ExperimentFolder, read_experiment
-from tailwise.report.markup import Page, Section, code_block, details, paragraph, text_table
-from tailwise.report.tables import describe_marks, to_html
-from tailwise.report.words import count_text, labels_text
+from tailwise.report.dial import describe_dial
+from tailwise.report.figures import save_mean_curve
+from tailwise.report.tables import describe_marks, to_csv, to_html, to_latex, to_text
+from tailwise.report.templates import render
+from tailwise.report.words import count_text
 from tailwise.runs.json_records import Record
 
-__all__ = ["build_experiment_page"]
+__all__ = ["describe_experiment", "read_experiment", "save_results"]
 
 
-def build_experiment_page(path: Path) -> Page:
-    """Read the record and tell it section by section."""
-    experiment = read_experiment(path)
-    record = experiment.record
+def read_experiment(path: Path) -> tuple[Record, Results]:
+    """The record of an experiment, and the results in it; what does not fit is refused."""
+    record = Record.read(path)
+    with _refusals_of(path):
+        return record, Results.from_dict(record.values)
+
+
+@contextmanager
+def _refusals_of(path: Path) -> Iterator[None]:
+    """A bad parameter is that of the record."""
+    try:
+        yield
+    except InputError as error:
+        msg = f"{path} must be the record of an experiment: {error} Make the folder again."
+        raise FileError(msg) from error
+
+
+def describe_experiment(path: Path) -> dict[str, Any]:
+    """Everything that the template experiment.html needs."""
+    record, results = read_experiment(path)
     data = record.part("data")
-    sizes = f"{count_text(data.get('instances', int))} instances, {count_text(data.get('labels', int))} labels"
-    return Page(
-        record.get("title", str),
-        f"{data.get('name', str)}: {sizes}",
-        [
-            *([_tables_section(experiment)] if experiment.tables else []),
-            *(_curve_section(title, curve) for title, curve in experiment.curves if curve.points),
-            _record_section(record),
-        ],
-    )
+    name = data.get("name", str)
+    curves = [curve for curve in results.curves if curve.points]
+    with _refusals_of(path):
+        dials = {curve.name: describe_dial(curve) for curve in curves}
+    tables = {"tables": "Tables" if len(results.tables) > 1 else "Table"} if results.tables else {}
+    made_by = {"experiment": record.get("experiment", str), "data": name, "seconds": f"{results.seconds:.1f}"}
+    kept = {"specification": record.get("specification", dict), "data": data.values}
+    marks = (describe_marks(table, best="bold", second="italic", own="green") for table in results.tables)
+    return {
+        "title": record.get("title", str),
+        "subtitle": f"{name}: {count_text(data.get('instances', int))} instances, "
+        f"{count_text(data.get('labels', int))} labels",
+        "sections": {**tables, **{curve.name: curve.title for curve in curves}, "record": "How it was made"},
+        "paper": record.get("paper", str, may_be_none=True),
+        "tables": [to_html(table) for table in results.tables],
+        "notes": [*(f"{each[0].upper()}{each[1:]}." for each in dict.fromkeys(marks) if each), *results.notes],
+        "curves": curves,
+        "charts": {curve.name: draw_curve(curve) for curve in curves},
+        "dials": dials,
+        "made_by": made_by | record.get("versions", dict),
+        "record": json.dumps(kept, indent=2, ensure_ascii=False),
+    }
 
 
-def _tables_section(experiment: ExperimentFolder) -> Section:
-    paper = experiment.record.get("paper", str, may_be_none=True)
-    words = paragraph(f"In the paper: {paper}", kind="note") if paper else ""
-    marks = (describe_marks(table, best="bold", second="italic", own="green") for table in experiment.tables)
-    legend = "".join(paragraph(f"{mark[0].upper()}{mark[1:]}.", kind="note") for mark in dict.fromkeys(marks) if mark)
-    tables = "\n".join(f'<div class="scroll">{to_html(table)}</div>' for table in experiment.tables)
-    notes = "".join(paragraph(note, kind="note") for note in experiment.notes)
-    return Section("tables", "Tables" if len(experiment.tables) > 1 else "Table", words + tables + legend + notes)
+def save_results(results: Results, folder: Path) -> None:
+    """Write ``tables`` (.txt, .csv, .tex, .html) and ``figures`` (.png, .svg) into a folder."""
+    (folder / "tables").mkdir(exist_ok=True)
+    for table in results.tables:
+        for suffix, text in _write_table(table, results.notes).items():
+            with written_beside(folder / "tables" / f"{table.name}{suffix}") as file:
+                file.write(text.encode())
+    if results.curves:
+        (folder / "figures").mkdir(exist_ok=True)
+    for curve in results.curves:
+        save_mean_curve([folder / "figures" / f"{curve.name}{suffix}" for suffix in (".png", ".svg")], curve)
 
 
-def _curve_section(title: str, curve: ReportCurve) -> Section:
-    text = f"Each point of the line is a selection by the mixture {curve.formula}, {labels_text(curve.k)} per instance."
-    note = (
-        f"The command reads {curve.probabilities}, the probabilities of the experiment, and priors.npz of its folder: "
-        "give the way to either."
-    )
-    body = paragraph(text) + paragraph(note, kind="note") + curve_block(curve)
-    return Section(curve.name, title, body, {curve.name: draw_curve(curve)}, {curve.name: curve.for_page()})
-
-
-def _record_section(record: Record) -> Section:
-    data = record.get("data", dict)
-    rows = [
-        ["experiment", record.get("experiment", str)],
-        ["data", str(data["name"])],
-        ["seconds", f"{record.get('seconds', float):.1f}"],
-        *([name, str(value)] for name, value in record.get("versions", dict).items()),
-    ]
-    text = json.dumps({"specification": record.get("specification", dict), "data": data}, indent=2, ensure_ascii=False)
-    body = text_table(["", ""], rows, words=(0, 1)) + details("Specification and inputs", code_block(text))
-    return Section("record", "How it was made", body)
+def _write_table(table: Table, notes: tuple[str, ...]) -> dict[str, str]:
+    """The text of each file, by suffix."""
+    marks = describe_marks(table, best="bold", second="italic", own="green")
+    told = [note for note in (marks, *notes) if note]
+    page = render("table_file.html", title=table.title, table=to_html(table), notes=told)
+    told = [note for note in (describe_marks(table, best="*", second="'"), *notes) if note]
+    plain = "\n\n".join([table.title, to_text(table), *told]) + "\n"
+    return {".txt": plain, ".csv": to_csv(table), ".tex": to_latex(table), ".html": page}

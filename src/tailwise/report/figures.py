@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from tailwise.datasets.formats.writing import written_beside
 from tailwise.errors import MissingExtraError
-from tailwise.report.framing import frame
+from tailwise.report.charts import frame
 
 if TYPE_CHECKING:
     from tailwise.experiments import Curve
     from tailwise.experiments.results import MeanCurve
-    from tailwise.models.reliability import Reliability
 
-__all__ = ["check_drawing", "save_mean_curve", "save_reliability", "save_trade_off"]
+__all__ = ["check_drawing", "save_mean_curve", "save_trade_off"]
 
 _MARKERS = "osD^vP"
 _COLOURS = [f"C{number}" for number in (1, 3, 4, 5, 6, 7, 8, 9, 0)]  # C2, the green, is for curves
@@ -70,28 +69,6 @@ def save_mean_curve(paths: Sequence[str | os.PathLike], curve: MeanCurve) -> Non
     _dress(axes, curve.title)
     for path in paths:
         _save(figure, path)
-
-
-def save_reliability(path: str | os.PathLike, models: Mapping[str, Reliability], *, title: str) -> None:
-    """Draw the reliability diagrams of several models, or of one before and after calibration, into one picture.
-
-    Parameters
-    ----------
-    path : path
-        Where to write; the suffix decides the format (.png, .svg).
-    models : mapping
-        Name to what :func:`tailwise.models.reliability.reliability` gave.
-    title : str
-        What is shown, above the axes.
-    """
-    figure = _new_figure(6, 6)
-    axes = figure.add_subplot()
-    axes.plot([0, 1], [0, 1], color="0.7", linewidth=1, label="what it says is what comes true")
-    for name, found in models.items():
-        found.plot(axes, label=name)
-    _dress(axes, title)
-    axes.set_aspect("equal")
-    _save(figure, path)
 
 
 def check_drawing() -> None:

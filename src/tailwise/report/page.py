@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import html
-import json
 import os
-from collections.abc import Sequence
-from importlib import resources
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from string import Template
-from typing import Any
 
-from tailwise import __version__
 from tailwise.errors import FileError, InputError, MissingExtraError
-from tailwise.report.experiment_page import build_experiment_page
-from tailwise.report.experiment_record import EXPERIMENT_RECORD
-from tailwise.report.markup import Page
-from tailwise.report.run_page import Progress, build_run_page
+from tailwise.report.experiment_page import describe_experiment
+from tailwise.report.run_page import describe_run
+from tailwise.report.templates import render
 from tailwise.runs.run_folder import RUN_RECORD, read_run_folder
 
-__all__ = ["build_page", "find_record", "load_plotly", "render_page"]
+__all__ = ["build_page", "find_record", "load_plotly"]
+
+EXPERIMENT_RECORD = "experiment.json"
 
 
 def find_record(path: str | os.PathLike[str]) -> Path:
@@ -40,7 +35,10 @@ def find_record(path: str | os.PathLike[str]) -> Path:
 
 
 def build_page(
-    path: str | os.PathLike[str], *, alphas: Sequence[float] | None = None, progress: Progress | None = None
+    path: str | os.PathLike[str],
+    *,
+    alphas: Sequence[float] | None = None,
+    progress: Callable[[int], object] = lambda done: None,
 ) -> str:
     """The report of a folder, as text of HTML.
 
@@ -55,14 +53,13 @@ def build_page(
     """
     plotly = load_plotly()  # before the work, for it may be missing
     record = find_record(path)
-    if alphas is not None and record.name != RUN_RECORD:
+    if record.name == RUN_RECORD:
+        page = describe_run(read_run_folder(path), alphas=alphas, progress=progress)
+        return render("run.html", plotly=plotly, **page)
+    if alphas is not None:
         msg = "alphas choose points of the curve of a run. An experiment has its own. Leave them out."
         raise InputError(msg)
-    if record.name == RUN_RECORD:
-        page = build_run_page(read_run_folder(path), alphas=alphas, progress=progress)
-    else:
-        page = build_experiment_page(record)
-    return render_page(page, plotly)
+    return render("experiment.html", plotly=plotly, **describe_experiment(record))
 
 
 def load_plotly() -> str:
@@ -73,33 +70,3 @@ def load_plotly() -> str:
         msg = "A report needs plotly, which is not installed. Run: pip install 'tailwise[plot]'"
         raise MissingExtraError(msg) from error
     return get_plotlyjs()
-
-
-def render_page(page: Page, plotly: str) -> str:
-    """Put the sections into the skeleton."""
-    charts = {name: figure for section in page.sections for name, figure in section.charts.items()}
-    curves = {name: curve for section in page.sections for name, curve in section.curves.items()}
-    contents = (
-        f'<li><a href="#{html.escape(each.anchor)}">{html.escape(each.title)}</a></li>' for each in page.sections
-    )
-    return Template(_read("page.html")).substitute(
-        title=html.escape(page.title),
-        subtitle=html.escape(page.subtitle),
-        version=html.escape(__version__),
-        style=_read("page.css"),
-        contents="\n".join(contents),
-        sections="\n".join(each.to_html() for each in page.sections),
-        data=_inline_json({"charts": charts, "curves": curves}),
-        plotly=plotly if charts else "",
-        script=_read("page.js"),
-    )
-
-
-def _read(name: str) -> str:
-    return resources.files("tailwise.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _inline_json(data: dict[str, Any]) -> str:
-    """JSON that cannot end the script it stands in: no angle bracket is left as it is."""
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

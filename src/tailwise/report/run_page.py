@@ -1,76 +1,174 @@
-"""The page of a run: everything is judged here, and told section by section."""
+"""What the page of a run says: the run beside the k most probable labels, and how it was made."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tailwise.errors import InputError
 from tailwise.models.reliability import reliability
-from tailwise.report import run_sections as sections
-from tailwise.report.comparison import compare_bins, find_changes, judge, select_top
-from tailwise.report.curve import compute_curve
-from tailwise.report.markup import Page
-from tailwise.report.run_summary import summarise
-from tailwise.report.words import count_text, labels_text, metric_title
+from tailwise.report.charts import Figure, draw_bins, draw_curve, draw_expected, draw_reliability
+from tailwise.report.comparison import RARE, compare_bins, find_changes, judge, judge_top
+from tailwise.report.dial import compute_curve, describe_dial
+from tailwise.report.words import NO_VALUE, count_text, labels_text, metric_title
+from tailwise.utilities import Precision, as_utility
+from tailwise.utilities.utility import UtilityClass
 
 if TYPE_CHECKING:
     from tailwise.models.reliability import Reliability
+    from tailwise.report.comparison import BinGain, Judgement
     from tailwise.runs.run_folder import RunFolder
 
-__all__ = ["Progress", "build_run_page"]
+__all__ = ["SECTIONS", "describe_run"]
 
-Progress = Callable[[int], object]
+SECTIONS = {
+    "summary": "What was chosen, and why",
+    "metrics": "All metrics",
+    "trade-off": "The trade-off",
+    "frequency": "Rare and frequent labels",
+    "labels": "Labels that gained and lost most",
+    "expected": "Expected and realised",
+    "certificate": "How close to the best possible",
+    "reliability": "How reliable the probabilities are",
+    "record": "How it was made",
+}
 USUAL_K = 5
+CHIEF = ("precision", "macro-precision", "macro-recall", "macro-f1", "coverage")
 
 
-def build_run_page(run: RunFolder, *, alphas: Sequence[float] | None, progress: Progress | None = None) -> Page:
-    """Compare with the most probable labels, trade, and write it all down."""
-    if alphas is not None and (run.k is None or run.probabilities is None):
-        msg = (
-            "alphas choose points of a curve, which needs a budget and probabilities. The run has none. Leave them out."
-        )
+def describe_run(
+    run: RunFolder, *, alphas: Sequence[float] | None = None, progress: Callable[[int], object] = lambda done: None
+) -> dict[str, Any]:
+    """Everything that the template run.html needs."""
+    own, top = judge(run, run.selection), judge_top(run)
+    if alphas is not None and top is None:
+        msg = "alphas choose points of a curve, which needs a budget and probabilities. This run has none. Omit alphas."
         raise InputError(msg)
-    own, chosen_top = judge(run, run.selection), select_top(run)
-    top = None if chosen_top is None else judge(run, chosen_top)
-    bins = [] if top is None else compare_bins(run, top, own)
-    gained, lost = ([], []) if top is None else find_changes(run, top, own)
-    shown = {} if top is None else {f"top-{run.k}": top, "this run": own}
-    curve = None if top is None else compute_curve(run, shown, alphas=alphas, on_done=_counter(progress))
-    return Page(
-        f"{'Labels' if run.k is None else f'{labels_text(run.k)} per instance'} for {metric_title(run.utility)}",
-        f"{count_text(run.n_instances)} instances, {count_text(run.n_labels)} labels, "
+    charts: dict[str, Figure] = {}
+    labels = "Labels" if run.k is None else f"{labels_text(run.k)} per instance"
+    return {
+        "title": f"{labels} for {metric_title(run.utility)}",
+        "subtitle": f"{count_text(run.n_instances)} instances, {count_text(run.n_labels)} labels, "
         f"{count_text(run.priors.n_instances)} training instances",
-        [
-            summarise(run, own, top, bins),
-            sections.show_metrics(run, own, top),
-            sections.show_curve(curve, run),
-            sections.show_bins(run, bins),
-            sections.show_labels(run, gained, lost),
-            sections.show_expected(run, own),
-            sections.show_certificate(run),
-            sections.show_reliability(_measure_reliability(run), run),
-            sections.show_record(run),
-        ],
-    )
+        "sections": SECTIONS,
+        "charts": charts,
+        "run": run,
+        "own": own,
+        "top": top,
+        "headline": _choose_headline(run, own),
+        "reason": _find_reason(run),
+        "rare": RARE,
+        "n_rare": int((run.priors.counts <= RARE).sum()),
+        **_compare(run, own, top, charts),
+        **_trade(run, {f"top-{run.k}": top, "this run": own} if top else {}, alphas, progress, charts),
+        "expectation": run.basis["expectation"],
+        "proof": _read_proof(run),
+        "reliability": _check_probabilities(run, own, charts),
+        **_describe_making(run),
+    }
 
 
-def _measure_reliability(run: RunFolder) -> Reliability | None:
+def _choose_headline(run: RunFolder, own: Judgement) -> list[str]:
+    """The metrics to speak of first: what was maximised, or the heaviest part of a mixture, and precision."""
+    terms = sorted(as_utility(run.utility, run.priors).terms, key=lambda pair: -pair[0])
+    names = [str(term).partition("(")[0] for _, term in terms if not isinstance(term, Precision)]
+    if len(terms) == 1 and run.utility in own.values:
+        names = [run.utility]
+    known = [name for name in (*names, "precision") if name in own.values]
+    return list(dict.fromkeys([*known[:1], *known[-1:]]))
+
+
+def _find_reason(run: RunFolder) -> str:
+    """Which explanation of the utility fits."""
+    utility = as_utility(run.utility, run.priors)
+    if all(isinstance(term, Precision) for _, term in utility.terms):
+        return "precision"
+    if run.k is None:
+        return "no budget"
+    return "weights" if utility.kind is UtilityClass.FULLY_LINEAR else "labels"
+
+
+def _compare(run: RunFolder, own: Judgement, top: Judgement | None, charts: dict[str, Figure]) -> dict[str, Any]:
+    """The selection beside the most probable labels, by bins of labels and by label."""
+    if top is None:
+        return {"is_top": False, "bins": [], "tail": None, "bin_charts": {}, "gained": [], "lost": []}
+    bins = compare_bins(run, top, own)
+    drawn = _list_bin_charts(bins)
+    charts |= {name: draw_bins(bins, values, title) for name, (title, values) in drawn.items()}
+    gained, lost = find_changes(run, top, own)
+    return {
+        "is_top": (own.chosen.to_csr() != top.chosen.to_csr()).nnz == 0,
+        "bins": bins,
+        "tail": next((each for each in bins if each.name == "tail"), None),
+        "bin_charts": {name: title for name, (title, _) in drawn.items()},
+        "gained": gained,
+        "lost": lost,
+    }
+
+
+def _list_bin_charts(bins: Sequence[BinGain]) -> dict[str, tuple[str, list[tuple[float, float]]]]:
+    """The bars of each chart: scores on the true labels, or where these are unknown, shares of all chosen labels."""
+    scored = [(each.top, each.own) for each in bins if each.top is not None and each.own is not None]
+    if not scored:
+        return {"places": ("share of all chosen labels", [(each.top_share, each.own_share) for each in bins])}
+    return {
+        "bins-f1": ("macro-F1", [(top.macro_f1, own.macro_f1) for top, own in scored]),
+        "bins-found": ("labels found", [(top.coverage, own.coverage) for top, own in scored]),
+    }
+
+
+def _trade(
+    run: RunFolder,
+    judgements: dict[str, Judgement],
+    alphas: Sequence[float] | None,
+    progress: Callable[[int], object],
+    charts: dict[str, Figure],
+) -> dict[str, Any]:
+    """The trade-off curve with its dial, where there are selections to show beside it."""
+    if not judgements:
+        return {"curve": None, "dials": {}}
+    curve = compute_curve(run, judgements, alphas=alphas, progress=progress)
+    charts[curve.name] = draw_curve(curve)
+    return {"curve": curve, "dials": {curve.name: describe_dial(curve, run.priors)}}
+
+
+def _check_probabilities(run: RunFolder, own: Judgement, charts: dict[str, Figure]) -> Reliability | None:
+    """Draw what the probabilities predict beside what is true."""
+    if own.realised is not None and own.expected:
+        pairs = {name: (own.expected[name], own.realised[name]) for name in CHIEF if name in own.expected}
+        charts["expected"] = draw_expected(pairs)
     if run.truth is None or run.probabilities is None or run.probabilities.nnz == 0:
         return None
-    return reliability(run.probabilities, run.truth, run.k or USUAL_K)
+    found = reliability(run.probabilities, run.truth, run.k or USUAL_K)
+    charts["reliability"] = draw_reliability(found)
+    return found
 
 
-def _counter(progress: Progress | None) -> Callable[[object], object]:
-    """From a call for each point to a call with the number of points done, which is 0 at first."""
-    done = 0
-    if progress is not None:
-        progress(done)
+def _read_proof(run: RunFolder) -> dict[str, Any] | None:
+    selection = run.record.part("selection")
+    if selection.get("certificate", dict, may_be_none=True) is None:
+        return None
+    proof = selection.part("certificate")
+    return {
+        **{name: proof.get(name, float) for name in ("value", "upper", "seconds")},
+        "relative_gap": proof.get("relative_gap", float, may_be_none=True),
+        "rounds": proof.get("rounds", int),
+        "interrupted": bool(proof.values.get("interrupted")),
+    }
 
-    def count(point: object) -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(done)
 
-    return count
+def _describe_making(run: RunFolder) -> dict[str, Any]:
+    """How it was done, for whoever wants to do it again."""
+    record = run.record
+    seconds, selection = record.part("seconds"), record.part("selection").values
+    made_by = {
+        "utility": run.utility,
+        "labels per instance": "no budget" if run.k is None else count_text(run.k),
+        "method": selection.get("method", NO_VALUE),
+        "expectation": selection.get("expectation", NO_VALUE),
+        "seed": record.get("seed", int),
+        **{f"seconds to {step}": f"{seconds.get(step, float):.1f}" for step in seconds.values},
+    }
+    kept = {key: record.get(key, dict) for key in ("configuration", "versions", "inputs")}
+    return {"made_by": made_by, "record": json.dumps(kept, indent=2, ensure_ascii=False)}

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
+import math
+from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING
 
-from tailwise.experiments.results import Column, Table
-from tailwise.report.cells import Cell, Mark, fill_cells
+from tailwise.experiments.results import Column, Row, Table
+from tailwise.report.templates import render
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 __all__ = ["describe_marks", "to_csv", "to_html", "to_latex", "to_text"]
 
@@ -18,19 +23,28 @@ LATEX_SPECIAL = str.maketrans(
 )
 
 
+@dataclass(frozen=True)
+class _Cell:
+    """What stands in a cell: text (empty for an unknown value), its mark, and whether its row was made for it."""
+
+    text: str
+    mark: str  # "best", "second" or ""
+    is_own: bool
+
+    @property
+    def classes(self) -> str:
+        return " ".join(filter(None, ("own" if self.is_own else "", self.mark)))
+
+
 def describe_marks(table: Table, *, best: str, second: str, own: str = "") -> str:
-    """What the marks of a table mean, of those that are in it; empty where there are none."""
-    cells = [cell for line in fill_cells(table) for cell in line]
-    used = {
-        best: any(cell.mark == Mark.BEST for cell in cells),
-        second: any(cell.mark == Mark.SECOND for cell in cells),
-    }
-    meanings = {best: "best of a column", second: "second best"}
-    if own:
-        used[own], meanings[own] = any(cell.is_own for cell in cells), "what a row was chosen for"
-    return ", ".join(
-        f"{mark}{':' if mark.isalpha() else ''} {meanings[mark]}" for mark, is_used in used.items() if is_used
-    )
+    """What the marks in a table mean; empty where it has none."""
+    cells = [cell for line in _fill_cells(table) for cell in line]
+    meanings = [
+        (best, "best of a column", any(cell.mark == "best" for cell in cells)),
+        (second, "second best", any(cell.mark == "second" for cell in cells)),
+        (own, "what a row was chosen for", bool(own) and any(cell.is_own for cell in cells)),
+    ]
+    return ", ".join(f"{mark}{':' if mark.isalpha() else ''} {text}" for mark, text, is_used in meanings if is_used)
 
 
 def to_text(table: Table, *, best: str = "*", second: str = "'") -> str:
@@ -46,8 +60,8 @@ def to_text(table: Table, *, best: str = "*", second: str = "'") -> str:
     Top-K     50.00*  10.00'
     Macro-F1  40.00'  20.00*
     """
-    marks = {Mark.BEST: best, Mark.SECOND: second, Mark.NONE: ""}
-    lines = [[(cell.text, marks[cell.mark]) for cell in line] for line in fill_cells(table)]
+    marks = {"best": best, "second": second, "": ""}
+    lines = [[(cell.text, marks[cell.mark]) for cell in line] for line in _fill_cells(table)]
     room = max(len(best), len(second))
     widths = [max(len(column.title), *(len(line[c][0]) for line in lines)) for c, column in enumerate(table.columns)]
     _widen(widths, table, room)
@@ -102,13 +116,13 @@ def to_latex(table: Table) -> str:
         r"\toprule",
     ]
     if any(column.group for column in table.columns):
-        groups = [(name, len(list(members))) for name, members in groupby(c.group for c in table.columns)]
+        groups = _count_headings(table)
         heads = (rf"\multicolumn{{{size}}}{{c}}{{{_escape(name)}}}" for name, size in groups)
         lines.append(" & ".join(["", *heads]) + r" \\")
         lines.append(_rules_under(groups))
     lines.append(" & ".join(["", *(_escape(column.title) for column in table.columns)]) + r" \\")
     group = None
-    for row, line in zip(table.rows, fill_cells(table, plus_minus=r"$\pm$"), strict=True):
+    for row, line in zip(table.rows, _fill_cells(table, plus_minus=r"$\pm$"), strict=True):
         if row.group != group:
             lines.append(r"\midrule")
             group = row.group
@@ -126,8 +140,8 @@ def _rules_under(groups: list[tuple[str, int]]) -> str:
     return " ".join(rules)
 
 
-def _latex_cell(cell: Cell) -> str:
-    style = {Mark.BEST: r"\textbf{%s}", Mark.SECOND: r"\textit{%s}", Mark.NONE: "%s"}[cell.mark]
+def _latex_cell(cell: _Cell) -> str:
+    style = {"best": r"\textbf{%s}", "second": r"\textit{%s}", "": "%s"}[cell.mark]
     text = f"$-${cell.text[1:]}" if cell.text.startswith("-") else cell.text or "--"
     return (r"\cellcolor{green!15}" if cell.is_own else "") + style % text
 
@@ -136,30 +150,53 @@ def _escape(text: str) -> str:
     return text.translate(LATEX_SPECIAL)
 
 
-def to_html(table: Table) -> str:
+def to_html(table: Table) -> Markup:
     """For a page: a ``<table>`` with the classes ``best``, ``second`` and ``own`` on its cells, all text escaped."""
-    parts = ['<table class="figures">', f"<caption>{html.escape(table.title)}</caption>", "<thead>"]
-    if any(column.group for column in table.columns):
-        parts.append(f"<tr><td></td>{''.join(_html_heads(table.columns))}</tr>")
-    titles = "".join(f'<th scope="col">{html.escape(column.title)}</th>' for column in table.columns)
-    parts.append(f"<tr><td></td>{titles}</tr></thead>")
-    for _, members in groupby(zip(table.rows, fill_cells(table), strict=True), key=lambda pair: pair[0].group):
-        parts.append("<tbody>")
-        for row, line in members:
-            name = f'<th scope="row">{html.escape(row.name)}</th>'
-            parts.append(f"<tr>{name}{''.join(map(_html_cell, line))}</tr>")
-        parts.append("</tbody>")
-    return "\n".join([*parts, "</table>"])
+    from markupsafe import Markup
+
+    lines = groupby(zip(table.rows, _fill_cells(table), strict=True), key=lambda pair: pair[0].group)
+    blocks = [list(members) for _, members in lines]
+    return Markup(render("table.html", table=table, headings=_count_headings(table), blocks=blocks))
 
 
-def _html_heads(columns: tuple[Column, ...]) -> list[str]:
-    groups = [(name, len(list(members))) for name, members in groupby(column.group for column in columns)]
-    return [f'<th scope="colgroup" colspan="{size}">{html.escape(name)}</th>' for name, size in groups]
+def _count_headings(table: Table) -> list[tuple[str, int]]:
+    """The headings that columns share, and the number of columns of each."""
+    return [(name, len(list(members))) for name, members in groupby(column.group for column in table.columns)]
 
 
-def _html_cell(cell: Cell) -> str:
-    classes = [
-        name for name, holds in (("own", cell.is_own), (cell.mark.name.lower(), cell.mark != Mark.NONE)) if holds
+def _fill_cells(table: Table, *, plus_minus: str = " \u00b1 ") -> list[list[_Cell]]:
+    """The cells, line by line. Values that read the same share a mark: what cannot be seen is no difference."""
+    marks = [_find_marks(table, column) for column in table.columns]
+    return [
+        [
+            _Cell(
+                _with_deviation(row, column, plus_minus),
+                marked.get(_as_text(row.values.get(column.key), column), ""),
+                column.key in row.own,
+            )
+            for column, marked in zip(table.columns, marks, strict=True)
+        ]
+        for row in table.rows
     ]
-    attribute = f' class="{" ".join(classes)}"' if classes else ""
-    return f"<td{attribute}>{html.escape(cell.text) or '&ndash;'}</td>"
+
+
+def _find_marks(table: Table, column: Column) -> dict[str, str]:
+    """The texts of the best and of the second best value."""
+    if column.better is None:
+        return {}
+    values = [row.values.get(column.key) for row in table.rows]
+    known = sorted(value for value in values if value is not None and not math.isnan(value))
+    ordered = known[::-1] if column.better == "larger" else known
+    texts = list(dict.fromkeys(_as_text(value, column) for value in ordered))
+    if len(known) > 1 and len(texts) == 1:  # where all agree, none is better than another
+        return {}
+    return dict(zip(texts, ("best", "second"), strict=False))
+
+
+def _as_text(value: float | None, column: Column) -> str:
+    return "" if value is None else f"{100 * value if column.percent else value:.{column.digits}f}"
+
+
+def _with_deviation(row: Row, column: Column, plus_minus: str) -> str:
+    text, deviation = _as_text(row.values.get(column.key), column), row.deviations.get(column.key)
+    return text if text == "" or deviation is None else f"{text}{plus_minus}{_as_text(deviation, column)}"

@@ -5,44 +5,50 @@ from __future__ import annotations
 import math
 import re
 from decimal import ROUND_CEILING, Context
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tailwise.experiments.results import MeanCurve
 
 __all__ = [
     "MEANINGS",
     "NO_VALUE",
     "change_text",
     "count_text",
+    "from_to",
     "is_share",
     "labels_text",
     "metric_title",
+    "mixture_text",
     "percent",
     "percent_rounded_up",
-    "signed_points",
+    "short_title",
     "top_text",
     "value_text",
 ]
 
 NO_VALUE = "\u2013"
 SPACE = "\u00a0"  # keeps a number and its unit on one line
-NOTHING = 1e-9  # as good as proven
+NOTHING = 1e-9  # left over by rounding
 WEIGHTED = ("ps-precision", "power-law", "log")  # sums of weights, which may be above 1
 
-#: What a metric says, for people who do not know its name.
+#: What a metric measures, for people who do not know its name.
 MEANINGS = {
-    "precision": "share of an instance's chosen labels that are true, averaged over instances",
-    "recall": "share of an instance's true labels that were chosen, averaged over instances",
-    "ndcg": "precision, first places counting more",
-    "ps-precision": "precision, rare labels counting more",
-    "ps-precision-normalised": "ps-precision, as a share of the best that could be had",
-    "ps-ndcg": "ps-precision, first places counting more",
+    "precision": "share of the labels given to an instance that are true, averaged over instances",
+    "recall": "share of an instance's true labels that it was given, averaged over instances",
+    "ndcg": "precision in which first places count more",
+    "ps-precision": "precision in which rare labels count more",
+    "ps-precision-normalised": "ps-precision as a share of the highest possible value",
+    "ps-ndcg": "ps-precision in which first places count more",
     "micro-f1": "F1 over all pairs of instance and label",
-    "macro-precision": "precision of a label, every label counting alike",
-    "macro-recall": "recall of a label, every label counting alike",
-    "macro-f1": "F1 of a label, every label counting alike",
-    "macro-jaccard": "overlap of chosen and true instances of a label",
-    "macro-balanced-accuracy": "mean of recall on true and on other instances",
-    "macro-gmean": "geometric mean of recall on true and on other instances",
-    "macro-hmean": "harmonic mean of recall on true and on other instances",
-    "macro-accuracy": "share of instances for which a label is right",
+    "macro-precision": "precision of each label, averaged over labels",
+    "macro-recall": "recall of each label, averaged over labels",
+    "macro-f1": "F1 of each label, averaged over labels",
+    "macro-jaccard": "overlap of each label's chosen and true instances, averaged over labels",
+    "macro-balanced-accuracy": "mean of the recall on a label's true and on all other instances",
+    "macro-gmean": "geometric mean of the recall on a label's true and on all other instances",
+    "macro-hmean": "harmonic mean of the recall on a label's true and on all other instances",
+    "macro-accuracy": "share of instances for which a label is right, averaged over labels",
     "coverage": "share of labels found at least once",
     "catalogue-coverage": "share of labels chosen at least once, right or wrong",
 }
@@ -54,19 +60,37 @@ def metric_title(name: str) -> str:
     return short.replace("-f1", "-F1").replace("ndcg", "nDCG")
 
 
+def short_title(name: str) -> str:
+    """What a utility is called where there is little room."""
+    return "rest of the mixture" if " + " in name else metric_title(name)
+
+
+def mixture_text(curve: MeanCurve) -> str:
+    """What each point of a trade-off maximises."""
+    second = metric_title(curve.second)
+    second = f"({second})" if " + " in second else second
+    return f"(1 \u2212 alpha) \u00d7 {metric_title(curve.first)} + alpha \u00d7 {second}"
+
+
 def is_share(name: str) -> bool:
-    """Whether a metric or utility lies between 0 and 1, so that percent are a fit unit."""
+    """Whether a metric or utility lies between 0 and 1, so that it can be shown in percent."""
     return not any(term.rpartition("*")[2].partition("(")[0] in WEIGHTED for term in name.split(" + "))
 
 
-def value_text(name: str, value: float | None) -> str:
-    """A value in percent, or as it is where it is no share."""
-    return percent(value) if value is None or is_share(name) else f"{value:.4f}"
+def value_text(value: float | None, name: str, digits: int = 2) -> str:
+    """The value of a metric or utility: in percent, or as it is where it is no share."""
+    return percent(value, digits) if value is None or is_share(name) else f"{value:.{digits + 2}f}"
 
 
-def change_text(name: str, change: float) -> str:
-    """A difference of two values in percentage points, or as it is where they are no shares."""
-    return signed_points(change) if is_share(name) else f"{change:+.4f}".replace("-", "\u2212")
+def change_text(change: float, name: str) -> str:
+    """A difference of two values: in percentage points, or as it is where they are no shares."""
+    text = f"{100 * change:+.2f}" if is_share(name) else f"{change:+.4f}"
+    return text[1:] if float(text) == 0 else text.replace("-", "\u2212")
+
+
+def from_to(shares: tuple[float, float]) -> str:
+    """Two shares in percent, before and after."""
+    return " \u2192 ".join(f"{100 * share:.1f}" for share in shares)
 
 
 def labels_text(k: int) -> str:
@@ -86,14 +110,8 @@ def percent(value: float | None, digits: int = 2) -> str:
     return f"{100 * value:.{digits}f}{SPACE}%"
 
 
-def signed_points(value: float) -> str:
-    """A difference of two shares, in percentage points."""
-    text = f"{100 * value:+.2f}"
-    return "0.00" if float(text) == 0 else text.replace("-", "\u2212")
-
-
 def percent_rounded_up(share: float) -> str:
-    """A bound in percent, two digits, never below the true one (but for what rounding leaves)."""
+    """A bound in percent, two digits, never below the true one."""
     if share < NOTHING:
         return f"0{SPACE}%"
     number = Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(100 * share)

@@ -4,6 +4,21 @@
   const config = { responsive: true, displaylogo: false, displayModeBar: false };
   const NARROW = 520, SYMBOL_WIDTH = 58, PAPER_WIDTH = 640; // in pixels
   const percent = (share) => (100 * share).toFixed(2) + "\u00a0%";
+  const boxes = document.querySelectorAll("[data-chart]");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+
+  // The colours of text and grid, as the style sheet has them for this reader.
+  function colours() {
+    const style = getComputedStyle(document.documentElement);
+    const [ink, line] = ["--ink", "--line"].map((name) => style.getPropertyValue(name).trim());
+    return {
+      "font.color": ink,
+      "xaxis.gridcolor": line,
+      "xaxis.linecolor": line,
+      "yaxis.gridcolor": line,
+      "yaxis.linecolor": line,
+    };
+  }
 
   // The point with most of the second metric whose first is at most the drop below the highest, as Curve.best has it;
   // where no point is, the one that drops least.
@@ -40,22 +55,23 @@
     Plotly.restyle("chart-" + name, { x: [[point.first]], y: [[point.second]] }, [1]);
   }
 
-  for (const box of document.querySelectorAll("[data-chart]")) {
+  for (const box of boxes) {
     const figure = data.charts[box.dataset.chart];
     if (box.clientWidth < NARROW && figure.data.length > 4) {
       makeRoomForLegend(box, figure);
     }
     Plotly.newPlot(box, figure.data, figure.layout, config);
+    Plotly.relayout(box, colours());
   }
+  dark.addEventListener("change", () => boxes.forEach((box) => Plotly.relayout(box, colours())));
   // Paper is narrower than most screens, and does not ask the charts to draw themselves anew.
-  const boxes = document.querySelectorAll("[data-chart]");
   addEventListener("beforeprint", () =>
     boxes.forEach((box) => Plotly.relayout(box, { width: Math.min(box.clientWidth, PAPER_WIDTH) })));
   addEventListener("afterprint", () => boxes.forEach((box) => Plotly.relayout(box, { width: null, autosize: true })));
 
   for (const dial of document.querySelectorAll("[data-dial]")) {
     const name = dial.dataset.dial;
-    const curve = data.curves[name];
+    const curve = data.dials[name];
     dial.querySelector("input").addEventListener("input", () => show(dial, name, curve));
     show(dial, name, curve);
   }

@@ -1,0 +1,127 @@
+"""A trade-off curve with its dial: what each of its points maximises, and the commands that select by it."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tailwise.experiments import trade_off
+from tailwise.experiments.results import MeanCurve, MeanPoint
+from tailwise.report.charts import frame
+from tailwise.report.comparison import measure
+from tailwise.report.words import is_share
+from tailwise.selection import select
+from tailwise.utilities import Precision, as_utility
+from tailwise.utilities.utility import Mixture
+
+if TYPE_CHECKING:
+    from tailwise.inputs.priors import LabelPriors
+    from tailwise.report.comparison import Judgement
+    from tailwise.runs.run_folder import RunFolder
+    from tailwise.utilities import Utility
+
+__all__ = ["compute_curve", "describe_dial"]
+
+SHIFT = "shift_to_priors"
+NOT_REPEATED = {"workers", "certify", "progress", "on_interrupt", "priors"}  # they do not say how to search
+
+
+def compute_curve(
+    run: RunFolder,
+    judgements: Mapping[str, Judgement],
+    *,
+    alphas: Sequence[float] | None = None,
+    progress: Callable[[int], object] = lambda done: None,
+) -> MeanCurve:
+    """Trade precision against the utility of the run, with the options of the run; `judgements` lie beside the curve.
+
+    Where the run maximised precision itself, the other side is macro-F1; where it maximised a mixture with precision,
+    the rest of that mixture. The values are realised ones where there is truth.
+    """
+    assert run.k is not None
+    first, second = as_utility("precision"), _other_side(as_utility(run.utility, run.priors))
+    options = _read_options(run)
+    done = itertools.count(1)
+    progress(0)
+    curve = trade_off(
+        run.probabilities,
+        first,
+        second,
+        run.k,
+        alphas=alphas,
+        truth=run.truth,
+        priors=run.priors,
+        on_done=lambda point: progress(next(done)),
+        **options,
+    )
+    points = tuple(MeanPoint(point.alpha, point.first, point.second) for point in curve.points)
+    others = {
+        name: (measure(run, each, first) or 0.0, measure(run, each, second) or 0.0) for name, each in judgements.items()
+    }
+    names = ("trade-off", "Trade-off", curve.first, curve.second)
+    return MeanCurve(*names, run.k, points, others, "probabilities.npz", curve.measured, options)
+
+
+def _read_options(run: RunFolder) -> dict[str, Any]:
+    """How the run searched, where that is not as `select` searches by itself."""
+    usual = {name: each.default for name, each in inspect.signature(select).parameters.items()}
+    used = {**run.search, "seed": run.record.get("seed", int)}
+    names = {name for name, default in usual.items() if default is not inspect.Parameter.empty} - NOT_REPEATED
+    options = {name: value for name, value in used.items() if name in names and value not in (None, usual[name])}
+    if options.get("method") == "instance":  # for linear utilities; a mixture need not be one
+        del options["method"]
+    return options
+
+
+def _other_side(utility: Utility) -> Utility:
+    rest = [(factor, term) for factor, term in utility.terms if not isinstance(term, Precision)]
+    if not rest:
+        return as_utility("macro-f1")
+    total = sum(factor for factor, _ in rest)
+    return rest[0][1] if len(rest) == 1 else Mixture([(factor / total, term) for factor, term in rest])
+
+
+def describe_dial(curve: MeanCurve, priors: LabelPriors | None = None) -> dict[str, Any]:
+    """What the page needs: the points with their commands, and the value that a drop is measured from.
+
+    That is the largest value of the first utility on the curve, or that of top-k where it is larger.
+    """
+    first, second = as_utility(curve.first, priors), as_utility(curve.second, priors)
+    points = []
+    for point in curve.points:
+        commands = _write_commands(curve, (1 - point.alpha) * first + point.alpha * second)
+        points.append({"alpha": point.alpha, "first": point.first, "second": point.second, **commands})
+    places = [(point.first, point.second) for point in curve.points]
+    tops = [values for name, values in curve.others.items() if name.lower().startswith("top-")]
+    return {
+        "points": points,
+        "highest": max(value for value, _ in [*places, *tops]),
+        "is_share": is_share(curve.second),
+        "outside": sorted(frame(places, curve.others)[1]),
+    }
+
+
+def _write_commands(curve: MeanCurve, mixture: Utility) -> dict[str, str]:
+    """The command and the line of Python that select by a mixture as the curve did."""
+    ((factor, term), *rest) = mixture.terms
+    utility = str(term if factor == 1 and not rest else mixture)
+    options = dict(curve.options)
+    weights = any("priors" in each.parameters() for _, each in mixture.terms)
+    if weights or SHIFT in options or options.get("condition_positives") == "priors":
+        options["priors"] = "priors.npz"
+    words = [
+        word
+        for name, value in options.items()
+        for word in (f"--{name.replace('_', '-')}", *([] if value is True else [str(value)]))
+    ]
+    more = shlex.join([*words, "-o", "chosen.npz"])
+    command = f'tailwise select {shlex.quote(curve.probabilities)} -u "{utility}" -k {curve.k} {more}'
+    source = json.dumps(curve.probabilities, ensure_ascii=False)
+    if options.pop(SHIFT, False):
+        source = f'tw.shift_to_priors({source}, "priors.npz")'
+    arguments = "".join(f", {name}={value!r}" for name, value in options.items())
+    return {"command": command, "python": f'tw.select({source}, "{utility}", k={curve.k}{arguments})'}

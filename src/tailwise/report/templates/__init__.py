@@ -1,0 +1,36 @@
+"""The templates of all HTML, and what renders them. Every value is escaped, and a missing one is an error."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from tailwise import __version__
+from tailwise.report import words
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["render"]
+
+
+def render(template: str, **context: Any) -> str:
+    """A template of this folder, filled."""
+    return _environment().get_template(template).render(**context)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("tailwise.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {name: getattr(words, name) for name in words.__all__ if callable(getattr(words, name))}
+    environment.globals |= {"version": __version__, "MEANINGS": words.MEANINGS}
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    return environment
