@@ -84,7 +84,7 @@ def expect(utility: str, case: Case, n: int) -> float:
     """What tailwise says, of a batch with a single label."""
     rows = np.arange(case.probabilities.size)
     matrix = sp.csr_array((case.probabilities, (rows, np.zeros_like(rows))), shape=(n, 1))
-    return tw.expected_utility(matrix, np.where(np.arange(n) < case.q, 0, -1)[:, None], utility)
+    return tw.expected_utility(matrix, utility, np.where(np.arange(n) < case.q, 0, -1)[:, None])
 
 
 def sum_up(probabilities: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ def main() -> None:
     print("expected by the formula, of its own selection and of others:")
     for choice in (utility, "macro-recall", "precision"):
         selection = tw.select(data.probabilities, choice, k=5)
-        value = tw.expected_utility(data.probabilities, selection, utility, expectation="semi")
+        value = tw.expected_utility(data.probabilities, utility, selection, expectation="semi")
         most = int((selection.to_csr().sum(axis=0)).max())
         print(f"  {choice!s:18} {value:.4f}, the most frequent label suggested {most} times")
 

@@ -121,7 +121,7 @@ def test_the_program_values_its_selection_honestly(utility, expectation):
     found = solve("zipf", SIZES[0], utility, expectation)
     assert found.is_integral
     assert all(len(set(row)) == SIZES[0][2] for row in found.labels.tolist())
-    value = tw.expected_utility(matrix, found.labels, utility, expectation=expectation)
+    value = tw.expected_utility(matrix, utility, found.labels, expectation=expectation)
     assert found.value == pytest.approx(value, rel=1e-6)
 
 

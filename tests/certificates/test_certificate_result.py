@@ -246,7 +246,7 @@ def test_interrupt_while_a_better_selection_is_looked_for(monkeypatch, expectati
         options = {"expectation": expectation, "certify": certify, "on_interrupt": "return"}
         found = tw.select(LOOSE, "macro-f1", 3, **options)
         assert found.interrupted
-        value = tw.expected_utility(LOOSE, found, "macro-f1", 3, expectation=expectation)
+        value = tw.expected_utility(LOOSE, "macro-f1", found, 3, expectation=expectation)
         assert found.expected == pytest.approx(value, rel=1e-9)
 
 

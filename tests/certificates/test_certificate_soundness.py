@@ -412,4 +412,4 @@ def test_candidates_that_lose_more_than_given_labels(fill):
     utility, matrix, given = tw.utilities.WeightedInstance(*weights), np.array([[0.0, 0.0, 0.5]]), [[1, 0, -1]]
     certificate = tw.certify(matrix, utility, 2, given, fill=fill, expectation="semi")
     for chosen in ([[1, 2, -1]], [[0, 2, -1]], given):
-        assert certificate.upper >= tw.expected_utility(matrix, chosen, utility, 2, expectation="semi")
+        assert certificate.upper >= tw.expected_utility(matrix, utility, chosen, 2, expectation="semi")

@@ -82,7 +82,7 @@ def value_of(problem, labels):
 
 def expected(problem, labels, **options):
     k = 1 if problem.budgets is None else np.array(problem.budgets)
-    return tw.expected_utility(stored(problem), labels, utilities.as_text(problem.mixture), k, **options)
+    return tw.expected_utility(stored(problem), utilities.as_text(problem.mixture), labels, k, **options)
 
 
 def random_labels(seed, problem, k=2):
@@ -123,7 +123,7 @@ def test_expected_is_the_value_of_the_labels(mixture, fill):
 def test_no_single_instance_can_improve(mixture, batch):
     for seed in SEEDS:
         problem = problem_of(seed, mixture, n=8)
-        found = select(problem, method="ascent", batch=batch, seed=seed)
+        found = select(problem, method="ascent", group_size=batch, seed=seed)
         assert found.converged
         assert reference.best_change(problem, reference.as_lists(found.labels)) < 1e-7
 
@@ -181,7 +181,7 @@ def test_a_selection_is_a_start(mixture):
 def test_history_never_falls(mixture, batch):
     for seed in SEEDS:
         problem = problem_of(seed, mixture, n=30, m=10)
-        found = select(problem, batch=batch, init="random", seed=seed)
+        found = select(problem, group_size=batch, init="random", seed=seed)
         assert len(found.history) == found.passes + 1
         assert (np.diff(found.history) >= -1e-9).all()
         assert found.history[-1] == pytest.approx(found.expected, rel=1e-6)
@@ -194,7 +194,7 @@ def test_history_never_falls_on_a_long_tail(name, init):
     found = tw.select(matrix, name, 3, init=init)
     assert found.converged
     assert (np.diff(found.history) >= -1e-9).all()
-    assert found.expected == pytest.approx(tw.expected_utility(matrix, found, name), rel=1e-6)
+    assert found.expected == pytest.approx(tw.expected_utility(matrix, name, found), rel=1e-6)
 
 
 def test_history_never_falls_where_all_instances_want_the_same():
@@ -202,7 +202,7 @@ def test_history_never_falls_where_all_instances_want_the_same():
     matrix = np.tile(rng.random(12), (40, 1)) * (1 - 1e-3 * rng.random((40, 12)))
     for name, batch in itertools.product(("macro-f1", "macro-jaccard"), (1, 8, 40)):
         for init in ("top", np.zeros((40, 1), dtype=int)):
-            found = tw.select(matrix, name, 3, batch=batch, init=init, expectation="exact")
+            found = tw.select(matrix, name, 3, group_size=batch, init=init, expectation="exact")
             assert (np.diff(found.history) >= -1e-9).all()
             assert found.history[-1] == pytest.approx(found.expected, rel=1e-6)
 
@@ -252,7 +252,7 @@ def test_single_precision(mixture):
 def test_greedy_where_all_instances_are_alike(name, etas):
     """The order does not matter then: the next instance takes the label that gains most at its present q."""
     matrix, numbers = np.tile(etas, (200, 1)), np.arange(200)[:, None]
-    values = [[tw.expected_utility(matrix[:, [j]], numbers < q, name) / 3 for q in range(201)] for j in range(3)]
+    values = [[tw.expected_utility(matrix[:, [j]], name, numbers < q) / 3 for q in range(201)] for j in range(3)]
     gains, q = np.diff(values), [0, 0, 0]
     for _ in numbers:
         q[int(np.argmax([gains[j, q[j]] if q[j] < 200 else -np.inf for j in range(3)]))] += 1
@@ -314,7 +314,7 @@ def test_auto_is_semi_where_no_quadrature_helps(utility):
     matrix = reference.random_matrix(0, 12, 8)
     found = tw.select(matrix, utility, 2)
     assert found.expectation == "semi"
-    assert found.expected == pytest.approx(tw.expected_utility(matrix, found, utility, expectation="semi"), rel=1e-10)
+    assert found.expected == pytest.approx(tw.expected_utility(matrix, utility, found, expectation="semi"), rel=1e-10)
 
 
 @pytest.mark.boundscheck
@@ -326,7 +326,7 @@ def test_any_formula_by_the_laws_of_hits_and_misses(name):
         matrix = reference.random_matrix(seed, 5, 4)
         matrix[0, 0], matrix[1, 1] = 1.0, 0.97
         found = tw.select(matrix, utility, 2, expectation="exact", seed=seed, init="random")
-        value = tw.expected_utility(matrix, found, utility, 2)
+        value = tw.expected_utility(matrix, utility, found, 2)
         assert found.expectation == "exact"
         assert found.expected == pytest.approx(value, rel=1e-12)
         assert found.history[-1] == pytest.approx(value, rel=1e-9)
@@ -334,7 +334,7 @@ def test_any_formula_by_the_laws_of_hits_and_misses(name):
             for labels in itertools.combinations(np.flatnonzero(row), 2):
                 changed = found.labels.copy()
                 changed[i] = labels
-                assert tw.expected_utility(matrix, changed, utility, 2) <= value + 1e-9
+                assert tw.expected_utility(matrix, utility, changed, 2) <= value + 1e-9
 
 
 def test_method_and_expectation_are_checked():
@@ -355,10 +355,10 @@ def test_method_and_expectation_are_checked():
 def test_threads_do_not_matter(name):
     matrix = zipf_candidates(2000, 500, 40)
     for batch in ("auto", 1000):  # the smaller batches are not worth sharing
-        one, two = (tw.select(matrix, name, 3, workers=w, batch=batch, expectation="exact") for w in (1, 2))
+        one, two = (tw.select(matrix, name, 3, workers=w, group_size=batch, expectation="exact") for w in (1, 2))
         assert one.labels.tobytes() == two.labels.tobytes()
         assert (one.history, one.expected) == (two.history, two.expected)
-        assert one.expected == pytest.approx(tw.expected_utility(matrix, one, name), rel=1e-6)
+        assert one.expected == pytest.approx(tw.expected_utility(matrix, name, one), rel=1e-6)
 
 
 # Budgets
@@ -383,7 +383,7 @@ def test_without_budget_and_with_many_candidates(name, largest):
     """The best of all prefixes of the sorted column, few or many."""
     column = np.linspace(largest, largest / 3, 300)[:, None]
     found = tw.select(column, name, None, expectation="exact")
-    values = [tw.expected_utility(column, np.arange(300)[:, None] < q, name) for q in range(301)]
+    values = [tw.expected_utility(column, name, np.arange(300)[:, None] < q) for q in range(301)]
     assert found.expected == pytest.approx(max(values), rel=1e-6)
 
 
@@ -474,7 +474,7 @@ def test_positives_from_priors(name):
     priors = tw.LabelPriors([5, 10, 20, 40, 45, 48], 60)
     assert (priors.probabilities * 12 > matrix.sum(axis=0)).any()
     found = tw.select(matrix, name, 2, expectation="exact", priors=priors, condition_positives="priors", fill="none")
-    plain = tw.expected_utility(matrix, found, name)
+    plain = tw.expected_utility(matrix, name, found)
     extra = np.maximum(0.0, priors.probabilities * 12 - matrix.sum(axis=0))
     slow = exact.expect(name, matrix, found.labels, extra=extra)
     assert found.expected == pytest.approx(slow, rel=1e-6)
@@ -501,7 +501,7 @@ def long_tail():
 def test_beats_the_semi_empirical_expectation(name):
     matrix = long_tail().probabilities
     by_exact, by_semi = (tw.select(matrix, name, 3, expectation=expectation) for expectation in ("exact", "semi"))
-    values = [tw.expected_utility(matrix, found, name) for found in (by_exact, by_semi)]
+    values = [tw.expected_utility(matrix, name, found) for found in (by_exact, by_semi)]
     assert by_exact.expected == pytest.approx(values[0], rel=1e-6)
     assert values[0] > 1.001 * values[1]
     assert by_semi.expected > 1.05 * values[1]  # which claims more than will come true
@@ -511,7 +511,7 @@ def test_beats_the_semi_empirical_expectation(name):
 def test_what_is_expected_comes_true(name):
     matrix = long_tail().probabilities
     found = tw.select(matrix, name, 3)
-    drawn = tw.monte_carlo(matrix, found, name, draws=200)
+    drawn = tw.monte_carlo(matrix, name, found, draws=200)
     assert found.expectation == "exact"
     assert abs(drawn.mean - found.expected) <= 5 * drawn.standard_error
 

@@ -84,7 +84,7 @@ def labels_of(chosen):
 
 
 def expected(matrix, chosen, name, **options):
-    return tw.expected_utility(matrix, chosen, name, expectation="exact", **options)
+    return tw.expected_utility(matrix, name, chosen, expectation="exact", **options)
 
 
 # Against the references
@@ -153,7 +153,7 @@ def test_mixtures_add_their_parts():
 @every_name
 def test_agrees_with_draws(name):
     matrix, chosen = random_problem(6, 40, 24)
-    drawn = tw.monte_carlo(matrix, chosen, name, draws=300, seed=1)
+    drawn = tw.monte_carlo(matrix, name, chosen, draws=300, seed=1)
     assert drawn.standard_error > 0
     assert abs(drawn.mean - expected(matrix, chosen, name)) <= 5 * drawn.standard_error
 
@@ -164,7 +164,7 @@ def test_semi_is_psi_of_the_sums(name):
         matrix, chosen = random_problem(seed, 9, 12)
         setting = utilities.Setting(12, max(1, int(chosen.sum())))
         slow = utilities.value(reference.parse(name), setting, matrix.tolist(), chosen.tolist())
-        value = tw.expected_utility(matrix, chosen, name, expectation="semi")
+        value = tw.expected_utility(matrix, name, chosen, expectation="semi")
         assert value == pytest.approx(slow, rel=1e-12, abs=1e-14)
 
 
@@ -314,7 +314,7 @@ def test_k(name):
 def test_what_is_refused():
     matrix, chosen = random_problem(14, 9, 12)
     with pytest.raises(InputError, match=r"expectation must be one of .*exact.*semi.* Got 'auto'"):
-        tw.expected_utility(matrix, chosen, "macro-f1", expectation="auto")
+        tw.expected_utility(matrix, "macro-f1", chosen, expectation="auto")
     with pytest.raises(InputError, match=r"selection must have the 9 instances of probabilities. Got 8"):
         expected(matrix, labels_of(chosen)[1:], "macro-f1")
     with pytest.raises(InputError, match=r"k must be an integer between 1 and 12, the number of labels. Got 13"):
@@ -363,7 +363,7 @@ def test_fewer_positives_than_the_candidates_expect_change_nothing(name):
     if name in ("hamming", "macro-accuracy"):
         # Linear in p as well: a smaller p is what it says, as in the semi-empirical value.
         p = matrix.sum(axis=0) * 0.5
-        semi = tw.expected_utility(matrix, labels_of(chosen), name, expectation="semi", condition_positives=p)
+        semi = tw.expected_utility(matrix, name, labels_of(chosen), expectation="semi", condition_positives=p)
         assert expected(matrix, chosen, name, condition_positives=p) == pytest.approx(semi, rel=1e-12)
         return
     for p in (matrix.sum(axis=0) * 0.5, np.zeros(12), matrix.sum(axis=0) * (1 - 1e-12)):
@@ -516,7 +516,7 @@ def test_always_a_number_between_0_and_1(problem, name, extra):
     p = np.minimum(matrix.sum(axis=0) + extra, len(matrix))
     for expectation in ("exact", "semi"):
         try:
-            value = tw.expected_utility(matrix, chosen, name, expectation=expectation, condition_positives=p)
+            value = tw.expected_utility(matrix, name, chosen, expectation=expectation, condition_positives=p)
         except tw.errors.NumericalError:
             assert extra, "only where there may be more positives than instances"
         else:

@@ -31,7 +31,7 @@ def random_problem(seed):
 @pytest.mark.parametrize("name", [*utilities.NAMES, "0.7*precision + 0.3*macro-f1 + 0.1*coverage"])
 def test_mean_agrees_with_the_exact_expectation(name):
     matrix, labels = random_problem(1)
-    result = monte_carlo(matrix, labels, name, draws=400, seed=3, priors=PRIORS)
+    result = monte_carlo(matrix, name, labels, draws=400, seed=3, priors=PRIORS)
     exact = reference.expect(name, matrix, labels, training=TRAINING)
     assert result.standard_error > 0
     assert abs(result.mean - exact) <= 5 * result.standard_error
@@ -47,7 +47,7 @@ def test_own_formula():
     exact = np.mean([reference.convolve_label(lambda t, q, p, n: smoothed(t, q, p), *pair) for pair in columns])
     for compiled in (True, False):
         utility = Utility.from_formula(smoothed, compiled=compiled)
-        result = monte_carlo(matrix, labels, utility, draws=400)
+        result = monte_carlo(matrix, utility, labels, draws=400)
         assert abs(result.mean - exact) <= 5 * result.standard_error
 
 
@@ -56,7 +56,7 @@ def test_certain_labels_give_the_utility_itself(name):
     rng = np.random.default_rng(4)
     truth = (rng.random((N, M)) < 0.4).astype(float)
     labels = np.array([rng.permutation(M)[:K] for _ in range(N)])
-    result = monte_carlo(truth, labels, name, draws=3)
+    result = monte_carlo(truth, name, labels, draws=3)
     is_chosen = [[int(j in row) for j in range(M)] for row in labels]
     value = utilities.value({name: 1.0}, utilities.Setting(M, N * K), truth.tolist(), is_chosen)
     np.testing.assert_allclose(result.values, value, rtol=1e-12)
@@ -65,7 +65,7 @@ def test_certain_labels_give_the_utility_itself(name):
 
 def test_values_are_those_of_psi():
     matrix, labels = random_problem(5)
-    result = monte_carlo(matrix, labels, "macro-f1 + 0.5*precision", draws=10, k=K)
+    result = monte_carlo(matrix, "macro-f1 + 0.5*precision", labels, draws=10, k=K)
     rng = np.random.default_rng(0)
     rows, columns = np.nonzero(matrix)
     is_chosen = np.array([[j in row for j in range(M)] for row in labels])
@@ -79,32 +79,32 @@ def test_values_are_those_of_psi():
 
 def test_same_seed_same_draws(monkeypatch):
     matrix, labels = random_problem(6)
-    first = monte_carlo(matrix, labels, "macro-f1", draws=20, seed=7)
-    np.testing.assert_array_equal(first.values, monte_carlo(matrix, labels, "macro-f1", draws=20, seed=7).values)
-    assert (first.values != monte_carlo(matrix, labels, "macro-f1", draws=20, seed=8).values).any()
-    longer = monte_carlo(matrix, labels, "macro-f1", draws=30, seed=7)
+    first = monte_carlo(matrix, "macro-f1", labels, draws=20, seed=7)
+    np.testing.assert_array_equal(first.values, monte_carlo(matrix, "macro-f1", labels, draws=20, seed=7).values)
+    assert (first.values != monte_carlo(matrix, "macro-f1", labels, draws=20, seed=8).values).any()
+    longer = monte_carlo(matrix, "macro-f1", labels, draws=30, seed=7)
     np.testing.assert_array_equal(first.values, longer.values[:20])
     monkeypatch.setattr(module, "CHUNK", 5)
-    np.testing.assert_array_equal(first.values, monte_carlo(matrix, labels, "macro-f1", draws=20, seed=7).values)
+    np.testing.assert_array_equal(first.values, monte_carlo(matrix, "macro-f1", labels, draws=20, seed=7).values)
 
 
 def test_forms_of_input():
     matrix, labels = random_problem(7)
     indicator = np.array([[j in row for j in range(M)] for row in labels])
-    values = monte_carlo(matrix, labels, "macro-f1", draws=5).values
+    values = monte_carlo(matrix, "macro-f1", labels, draws=5).values
     for probabilities in (sp.csr_array(matrix), sp.csc_matrix(matrix), tw.Candidates.of(matrix)):
         for selection in (indicator, sp.csr_array(indicator)):
-            result = monte_carlo(probabilities, selection, tw.utilities.MacroF1(), draws=5)
+            result = monte_carlo(probabilities, tw.utilities.MacroF1(), selection, draws=5)
             np.testing.assert_array_equal(result.values, values)
     selection = tw.select(matrix, "macro-f1", K)
-    result = monte_carlo(matrix, selection, "macro-f1", draws=5)
-    np.testing.assert_array_equal(result.values, monte_carlo(matrix, selection.labels, "macro-f1", draws=5).values)
+    result = monte_carlo(matrix, "macro-f1", selection, draws=5)
+    np.testing.assert_array_equal(result.values, monte_carlo(matrix, "macro-f1", selection.labels, draws=5).values)
 
 
 def test_inputs_are_not_changed():
     matrix, labels = random_problem(8)
     copies = matrix.copy(), labels.copy()
-    monte_carlo(matrix, labels, "macro-f1", draws=5)
+    monte_carlo(matrix, "macro-f1", labels, draws=5)
     np.testing.assert_array_equal(matrix, copies[0])
     np.testing.assert_array_equal(labels, copies[1])
 
@@ -112,15 +112,15 @@ def test_inputs_are_not_changed():
 def test_k_divides_precision():
     matrix, labels = random_problem(9)
     n_chosen = (labels >= 0).sum()
-    own = monte_carlo(matrix, labels, "precision", draws=5)
-    given = monte_carlo(matrix, labels, "precision", draws=5, k=K)
+    own = monte_carlo(matrix, "precision", labels, draws=5)
+    given = monte_carlo(matrix, "precision", labels, draws=5, k=K)
     np.testing.assert_allclose(own.values * n_chosen, given.values * (N * K), rtol=1e-12)
 
 
 def test_nothing_selected_and_nothing_to_draw():
     empty = np.full((N, 1), -1)
-    assert monte_carlo(np.zeros((N, M)), empty, "macro-f1 + precision", draws=2).values.tolist() == [0, 0]
-    assert monte_carlo(np.ones((N, M)), empty, "macro-f1 + precision", draws=2).values.tolist() == [0, 0]
+    assert monte_carlo(np.zeros((N, M)), "macro-f1 + precision", empty, draws=2).values.tolist() == [0, 0]
+    assert monte_carlo(np.ones((N, M)), "macro-f1 + precision", empty, draws=2).values.tolist() == [0, 0]
 
 
 def test_result():
@@ -132,7 +132,7 @@ def test_result():
     with pytest.raises(AttributeError):
         result.mean = 1.0
     matrix, labels = random_problem(10)
-    result = monte_carlo(matrix, labels, "macro-f1", draws=50)
+    result = monte_carlo(matrix, "macro-f1", labels, draws=50)
     assert result.mean == pytest.approx(result.values.mean())
     assert result.standard_error == pytest.approx(result.values.std(ddof=1) / np.sqrt(50))
     assert not result.values.flags.writeable
@@ -162,12 +162,12 @@ def test_k(k):
 def test_selection_of_another_size():
     matrix, labels = random_problem(0)
     with pytest.raises(InputError, match=r"selection must have the 12 instances and 7 labels .* Got 11 instances"):
-        monte_carlo(matrix, labels[1:], "macro-f1")
+        monte_carlo(matrix, "macro-f1", labels[1:])
 
 
 def test_utilities():
     matrix, labels = random_problem(0)
     with pytest.raises(UtilityError, match="needs the label priors"):
-        monte_carlo(matrix, labels, "ps-precision")
+        monte_carlo(matrix, "ps-precision", labels)
     with pytest.raises(FormulaError, match="must be finite"):
-        monte_carlo(matrix, labels, Utility.from_formula(lambda t, q, p: t / p))
+        monte_carlo(matrix, Utility.from_formula(lambda t, q, p: t / p), labels)

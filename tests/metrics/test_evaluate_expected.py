@@ -109,6 +109,6 @@ def test_bad_input_is_refused(options, message):
 @pytest.mark.parametrize("basis", [{"expectation": "semi"}, {"condition_positives": "priors"}])
 def test_expected_by_what_the_selection_was_made_by(basis):
     found = evaluate(TRUTH, CHOSEN, ["macro-f1"], probabilities=PROBABILITIES, priors=PRIORS, **basis)
-    value = expected_utility(PROBABILITIES, CHOSEN, "macro-f1", 2, priors=PRIORS, **basis)
+    value = expected_utility(PROBABILITIES, "macro-f1", CHOSEN, 2, priors=PRIORS, **basis)
     assert found.expected["macro-f1"] == value
     assert value != pytest.approx(evaluate(TRUTH, CHOSEN, probabilities=PROBABILITIES).expected["macro-f1"])

@@ -136,7 +136,7 @@ def test_greedy_selection(tree, loss, utility):
         assert selection.visited.shape == (len(rows),)
         assert (selection.visited > 0).all()
         assert selection.expected == pytest.approx(
-            tw.expected_utility(average(model, rows), selection, utility, expectation="semi"), rel=1e-5
+            tw.expected_utility(average(model, rows), utility, selection, expectation="semi"), rel=1e-5
         )
 
 

@@ -271,7 +271,7 @@ def test_without_truth(make_run):
     curve = tw.trade_off(probabilities, "precision", "macro-f1", 2, alphas=ALPHAS)
     points = page.data["dials"]["trade-off"]["points"]
     assert [each["second"] for each in points] == [each.second for each in curve.points]
-    expected = tw.expected_utility(probabilities, selection, "macro-f1", 2)
+    expected = tw.expected_utility(probabilities, "macro-f1", selection, 2)
     assert percent(expected) in page.texts["summary"]
     rows = {row[0]: row for row in page.rows["metrics"][1:]}
     assert rows["macro-F1"][2] == percent(expected)

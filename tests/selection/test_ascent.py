@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from reference import selection as reference
 from reference import utilities
+from selection import semi
 
 import tailwise as tw
 
@@ -36,7 +37,7 @@ def select(problem, dtype=np.float64, **options):
     priors = tw.LabelPriors(training.counts, training.n_instances)
     defaults = {"method": "ascent", "fill": "none", "tolerance": 0, "condition_positives": problem.p}
     options = {**defaults, "priors": priors, **options}
-    return tw.select(problem.matrix.astype(dtype), utilities.as_text(problem.mixture), problem.budgets, **options)
+    return semi.select(problem.matrix.astype(dtype), utilities.as_text(problem.mixture), problem.budgets, **options)
 
 
 def random_labels(seed, problem, k=2):
@@ -64,7 +65,7 @@ def test_expected_is_the_value_of_the_labels(mixture, fill):
 def test_no_single_instance_can_improve(mixture, batch):
     for seed in SEEDS:
         problem = problem_of(seed, mixture)
-        found = select(problem, batch=batch, seed=seed)
+        found = select(problem, group_size=batch, seed=seed)
         assert found.converged
         assert reference.best_change(problem, reference.as_lists(found.labels)) < 1e-10
 
@@ -133,7 +134,7 @@ def test_a_better_start_that_holds_no_candidates_is_kept():
     matrix = np.array([[0.0, 0.01, 0.0, 0.0], [0.0, 0.9, 0.0, 0.0]])
     problem = reference.Problem(matrix, "macro-gmean", 2)
     given = np.array([[0, 3], [0, 1]])
-    found = tw.select(matrix, "macro-gmean", 2, init=given)
+    found = semi.select(matrix, "macro-gmean", 2, init=given)
     assert np.sort(found.labels, axis=1).tolist() == given.tolist()
     assert found.expected == pytest.approx(value_of(problem, given), rel=1e-12)
     assert found.labels[1].tolist() == [1, 0]  # best gain first, as always
@@ -148,7 +149,7 @@ def test_the_same_start_in_every_form(mixture):
     history = select(problem, init=np.sort(given, axis=1)).history
     for form in (matrix, sp.csr_matrix(matrix), sp.coo_array(matrix.astype(float))):
         assert select(problem, init=form).history == history
-    earlier = tw.select(problem.matrix, "precision", 2)
+    earlier = semi.select(problem.matrix, "precision", 2)
     assert select(problem, init=earlier).history == select(problem, init=earlier.labels).history
 
 
@@ -171,7 +172,7 @@ def test_a_start_with_too_many_labels():
 def test_history_never_falls(mixture, batch):
     for seed in SEEDS:
         problem = problem_of(seed, mixture)
-        found = select(problem, batch=batch, init="random", seed=seed)
+        found = select(problem, group_size=batch, init="random", seed=seed)
         assert len(found.history) == found.passes + 1
         assert (np.diff(found.history) >= -1e-12).all()
         assert found.history[-1] == pytest.approx(found.expected, rel=1e-12)
@@ -182,7 +183,7 @@ def test_history_never_falls_where_all_instances_want_the_same():
     rng = np.random.default_rng(0)
     matrix = np.tile(rng.random(12), (40, 1)) * (1 - 1e-3 * rng.random((40, 12)))
     for name, batch in itertools.product(("macro-f1", "macro-precision", "coverage"), (1, 8, 40)):
-        found = tw.select(matrix, name, 3, batch=batch)
+        found = semi.select(matrix, name, 3, group_size=batch)
         assert (np.diff(found.history) >= -1e-12).all()
         problem = reference.Problem(matrix, name, 3)
         assert reference.best_change(problem, reference.as_lists(found.labels)) < 1e-6
@@ -273,7 +274,7 @@ def test_seeds_differ():
 @pytest.mark.parametrize("batch", [20, 150])
 def test_large_batches_end_where_no_instance_gains(name, batch):
     problem = reference.Problem(reference.random_matrix(6, 150, 20, density=0.3), name, 3)
-    found = tw.select(problem.matrix, name, 3, batch=batch, tolerance=0, fill="none")
+    found = semi.select(problem.matrix, name, 3, group_size=batch, tolerance=0, fill="none")
     labels = reference.as_lists(found.labels)
     assert found.expected == pytest.approx(problem.value(labels), rel=1e-10)
     assert (np.diff(found.history) >= -1e-12).all()
@@ -283,4 +284,4 @@ def test_large_batches_end_where_no_instance_gains(name, batch):
 
 def test_batch_beyond_the_batch():
     problem = problem_of(1, {"macro-f1": 1.0})
-    np.testing.assert_array_equal(select(problem, batch=1000).labels, select(problem, batch=problem.n).labels)
+    np.testing.assert_array_equal(select(problem, group_size=1000).labels, select(problem, group_size=problem.n).labels)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import selection as reference
 from reference import utilities
+from selection import semi
 
 import tailwise as tw
 
@@ -24,7 +25,7 @@ every_mixture = pytest.mark.parametrize("mixture", MIXTURES, ids=utilities.as_te
 def select(problem, k, **options):
     training = problem.setting.training
     priors = None if training is None else tw.LabelPriors(training.counts, training.n_instances)
-    return tw.select(problem.matrix, utilities.as_text(problem.mixture), k, priors=priors, fill="none", **options)
+    return semi.select(problem.matrix, utilities.as_text(problem.mixture), k, priors=priors, fill="none", **options)
 
 
 @every_mixture
@@ -54,16 +55,16 @@ def test_linear_utilities_reach_the_optimum(name):
 @pytest.mark.parametrize("text", ["precision", "macro-f1", "coverage"])
 def test_the_same_budget_for_all(text):
     matrix = reference.random_matrix(3, 9, 5, 0.8)
-    one = tw.select(matrix, text, 2)
+    one = semi.select(matrix, text, 2)
     for k in (np.full(9, 2), [2] * 9, np.full(9, 2, dtype=np.uint8), np.int16(2)):
-        other = tw.select(matrix, text, k)
+        other = semi.select(matrix, text, k)
         assert other.labels.tobytes() == one.labels.tobytes()
         assert other.history == one.history
 
 
 @pytest.mark.parametrize("method", ["auto", "ascent", "greedy"])
 def test_budgets_of_zero(method):
-    found = tw.select(reference.random_matrix(3, 4, 3), "hamming", [0, 0, 0, 0], method=method)
+    found = semi.select(reference.random_matrix(3, 4, 3), "hamming", [0, 0, 0, 0], method=method)
     assert (found.labels == -1).all()
     assert found.to_csr().nnz == 0
     assert found.expected == pytest.approx((12 - reference.random_matrix(3, 4, 3).sum()) / 12)
@@ -72,7 +73,7 @@ def test_budgets_of_zero(method):
 @pytest.mark.parametrize("init", ["random", "greedy"])
 def test_starts_keep_to_the_budgets(init):
     budgets = np.array([0, 1, 2, 3, 1])
-    found = tw.select(reference.random_matrix(3, 5, 4), "macro-f1", budgets, init=init)
+    found = semi.select(reference.random_matrix(3, 5, 4), "macro-f1", budgets, init=init)
     assert (found.labels >= 0).sum(axis=1).tolist() == budgets.tolist()
 
 
@@ -122,21 +123,21 @@ def test_without_budget_given_condition_positives(mixture):
 @pytest.mark.parametrize("name", [*utilities.LINEAR, *utilities.NONLINEAR])
 def test_any_budget_is_at_most_as_good_as_none(name):
     matrix, priors = reference.random_matrix(1, 20, 8), tw.LabelPriors(np.arange(8), 10)
-    without = tw.select(matrix, name, None, priors=priors)
+    without = semi.select(matrix, name, None, priors=priors)
     # Precision and its kin divide by the number of slots, so compare what they sum up.
     for k in (1, 3, 8):
         scale = k if name in ("precision", "ps-precision", "power-law", "log") else 1
-        assert scale * tw.select(matrix, name, k, priors=priors).expected <= without.expected + 1e-12
+        assert scale * semi.select(matrix, name, k, priors=priors).expected <= without.expected + 1e-12
 
 
 def test_without_budget_ignores_fill():
     matrix = np.array([[0.9, 0.0, 0.0], [0.0, 0.1, 0.0]])
-    found = tw.select(matrix, "macro-f1", None)
+    found = semi.select(matrix, "macro-f1", None)
     assert found.labels.tolist() == [[0], [1]]
-    assert tw.select(matrix, "hamming", None).labels.tolist() == [[0], [-1]]
+    assert semi.select(matrix, "hamming", None).labels.tolist() == [[0], [-1]]
 
 
 def test_precision_without_budget_takes_all():
-    found = tw.select(np.array([[0.9, 0.2], [0.0, 0.1]]), "precision", None)
+    found = semi.select(np.array([[0.9, 0.2], [0.0, 0.1]]), "precision", None)
     assert found.labels.tolist() == [[0, 1], [1, -1]]
     assert found.expected == pytest.approx((0.9 + 0.2 + 0.1) / 2)

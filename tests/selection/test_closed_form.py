@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from reference import selection as reference
 from reference import utilities
+from selection import semi
 
 import tailwise as tw
 from tailwise.utilities import WeightedInstance
@@ -63,7 +64,7 @@ def _line_of(name, problem, p):
 def test_is_weighted_top_and_the_optimum(mixture, source):
     for seed in range(4):
         problem, options = problem_of(seed, mixture, source)
-        found = tw.select(problem.matrix, utilities.as_text(mixture), 2, **options)
+        found = semi.select(problem.matrix, utilities.as_text(mixture), 2, **options)
         assert found.method == "instance"
         assert reference.as_lists(found.labels) == reference.weighted_top(problem, *line_of(problem))
         assert found.expected == pytest.approx(problem.value(reference.as_lists(found.labels)), rel=1e-12)
@@ -75,8 +76,8 @@ def test_is_weighted_top_and_the_optimum(mixture, source):
 def test_every_method_finds_it(name, method):
     for seed in range(4):
         problem, options = problem_of(seed, {name: 1.0}, "sum")
-        closed = tw.select(problem.matrix, name, 2, **options)
-        other = tw.select(problem.matrix, name, 2, method=method, **options)
+        closed = semi.select(problem.matrix, name, 2, **options)
+        other = semi.select(problem.matrix, name, 2, method=method, **options)
         assert other.method == method
         np.testing.assert_array_equal(other.labels, closed.labels)
 
@@ -87,7 +88,7 @@ def test_ties_go_to_the_smaller_label(name):
     matrix = np.tile(reference.random_matrix(1, 6, 2), 3)
     priors = tw.LabelPriors([4, 9, 4, 9, 4, 9], 30)
     for k in range(1, 6):
-        for row in tw.select(matrix, name, k, priors=priors).labels:
+        for row in semi.select(matrix, name, k, priors=priors).labels:
             for family in ([0, 2, 4], [1, 3, 5]):
                 taken = sorted(j for j in row if j in family)
                 assert taken == family[: len(taken)]
@@ -96,17 +97,17 @@ def test_ties_go_to_the_smaller_label(name):
 @pytest.mark.parametrize("name", ["precision", "hamming"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_equal_labels_stand_in_order(name, dtype):
-    assert tw.select(np.full((3, 7), 0.3, dtype=dtype), name, 3).labels.tolist() == [[0, 1, 2]] * 3
+    assert semi.select(np.full((3, 7), 0.3, dtype=dtype), name, 3).labels.tolist() == [[0, 1, 2]] * 3
     # Probabilities by steps of 1/40: many are equal.
     matrix = np.random.default_rng(0).integers(1, 40, (50, 100)) / 40
     problem = reference.Problem(matrix, name, 17)
-    assert reference.as_lists(tw.select(matrix.astype(dtype), name, 17).labels) == reference.top(problem)
+    assert reference.as_lists(semi.select(matrix.astype(dtype), name, 17).labels) == reference.top(problem)
 
 
 def test_long_rows_against_sorting():
     matrix = np.random.default_rng(0).integers(0, 40, (50, 300)) / 40
     problem = reference.Problem(matrix, "precision", 17)
-    found = tw.select(matrix, "precision", 17)
+    found = semi.select(matrix, "precision", 17)
     assert [sorted(row) for row in found.labels.tolist()] == [sorted(row) for row in reference.top(problem)]
 
 
@@ -122,7 +123,7 @@ def weighted_total(weights, matrix, selection):
 def test_weights_of_every_outcome(seed):
     matrix = reference.random_matrix(seed, 3, 4)
     weights = np.random.default_rng(seed).normal(size=(4, 4))
-    found = tw.select(matrix, WeightedInstance(*weights), 2)
+    found = semi.select(matrix, WeightedInstance(*weights), 2)
     rows = itertools.product(itertools.combinations(range(4), 2), repeat=3)
     best = max(rows, key=lambda selection: weighted_total(weights, matrix, selection))
     assert [sorted(row) for row in found.labels.tolist()] == [list(row) for row in best]
@@ -134,25 +135,25 @@ def test_weights_of_every_outcome(seed):
 
 def test_labels_that_cost_are_taken_all_the_same():
     # Exactly k labels, even where each of them loses.
-    found = tw.select(np.array([[0.2, 0.1, 0.3]]), "hamming", 2)
+    found = semi.select(np.array([[0.2, 0.1, 0.3]]), "hamming", 2)
     assert found.labels.tolist() == [[2, 0]]
     assert found.expected == pytest.approx((0.3 + 0.2 + 0.9) / 3)
 
 
 def test_condition_positives_reach_p():
     matrix = np.array([[0.5, 0.4], [0.5, 0.1]])
-    assert tw.select(matrix, "macro-recall", 1).labels.ravel().tolist() == [1, 0]
-    found = tw.select(matrix, "macro-recall", 1, condition_positives=[1.0, 2.0])
+    assert semi.select(matrix, "macro-recall", 1).labels.ravel().tolist() == [1, 0]
+    found = semi.select(matrix, "macro-recall", 1, condition_positives=[1.0, 2.0])
     assert found.labels.ravel().tolist() == [0, 0]
     assert found.expected == pytest.approx((0.5 + 0.5) / 1.0 / 2)
     priors = tw.LabelPriors([30, 40], 40)  # p = 1.5 and 2
-    found = tw.select(matrix, "macro-recall", 1, condition_positives="priors", priors=priors)
+    found = semi.select(matrix, "macro-recall", 1, condition_positives="priors", priors=priors)
     assert found.expected == pytest.approx((0.5 + 0.5) / 1.5 / 2)
-    few = tw.select(matrix, "macro-recall", 1, condition_positives=[0.1, 2.0])  # fewer than the candidates' own, 1.0
+    few = semi.select(matrix, "macro-recall", 1, condition_positives=[0.1, 2.0])  # fewer than the candidates' own, 1.0
     assert few.expected == pytest.approx((0.5 + 0.5) / 1.0 / 2)
 
 
 def test_labels_without_positives_count_as_zero():
-    found = tw.select(np.array([[0.5, 0.0, 0.0]]), "macro-recall", 2)
+    found = semi.select(np.array([[0.5, 0.0, 0.0]]), "macro-recall", 2)
     assert found.labels.tolist() == [[0, 1]]
     assert found.expected == pytest.approx(1 / 3)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from reference import utilities
+from selection import semi
 
 import tailwise as tw
 from tailwise.errors import InputError, NumericalError, UtilityError
@@ -21,7 +22,7 @@ def test_labels_of_tiny_probability_in_single_precision(text, tiny):
     values = np.array([tiny, 0.5, 0.5] + [0.0, 0.5, 0.3] * 50, np.float32)
     matrix = sp.csr_array((values, np.array([0, 1, 2] * 51), np.arange(0, 154, 3)), shape=(51, 3))
     for k in (2, 3):
-        labels = tw.select(matrix, text, k, init="greedy").labels
+        labels = semi.select(matrix, text, k, init="greedy").labels
         assert all(len(set(row)) == k and min(row) >= 0 and max(row) < 3 for row in labels.tolist())
 
 
@@ -30,7 +31,7 @@ def test_labels_of_tiny_probability_in_single_precision(text, tiny):
 @pytest.mark.parametrize("expectation", ["semi", "exact"])
 def test_labels_of_tiny_probability(text, tiny, expectation):
     matrix = np.array([[tiny, 0.5, 0.2], [0.3, tiny, 0.4], [tiny, tiny, tiny]])
-    found = tw.select(matrix, text, 2, init="greedy", expectation=expectation)
+    found = semi.select(matrix, text, 2, init="greedy", expectation=expectation)
     assert all(len(set(row)) == 2 for row in found.labels.tolist())
     assert math.isfinite(found.expected)
     assert (np.diff(found.history) >= -1e-12).all()
@@ -40,8 +41,8 @@ def test_labels_of_tiny_probability(text, tiny, expectation):
 @pytest.mark.parametrize("p", [1e-320, 1e-3, 0.5])
 def test_fewer_positives_than_the_candidates_expect(text, p):
     matrix = np.array([[0.5, 0.2], [0.9, 0.8]])
-    found = tw.select(matrix, text, 1, expectation="semi", condition_positives=[p, p])
-    plain = tw.select(matrix, text, 1, expectation="semi")
+    found = semi.select(matrix, text, 1, expectation="semi", condition_positives=[p, p])
+    plain = semi.select(matrix, text, 1, expectation="semi")
     assert found.expected == plain.expected
     assert -1e-9 <= found.expected <= 1 + 1e-9
 
@@ -49,39 +50,39 @@ def test_fewer_positives_than_the_candidates_expect(text, p):
 def test_almost_no_negatives():
     certain = 1 - 1e-16
     for text in ("macro-balanced-accuracy", "3*macro-balanced-accuracy + 0.6*macro-gmean + macro-auc"):
-        value = tw.select([[certain]], text, 1, expectation="semi").expected
-        assert value == pytest.approx(tw.select([[1.0]], text, 1, expectation="semi").expected, rel=1e-9)
+        value = semi.select([[certain]], text, 1, expectation="semi").expected
+        assert value == pytest.approx(semi.select([[1.0]], text, 1, expectation="semi").expected, rel=1e-9)
 
 
 def test_weights_that_are_not_finite():
     priors, matrix = tw.LabelPriors([1, 0, 2000], 10**6), np.full((2, 3), 0.5)
     with pytest.raises(UtilityError, match=r"power-law\(1000\) must give every label a finite weight. Got inf"):
-        tw.select(matrix, "power-law(1000)", 1, priors=priors)
+        semi.select(matrix, "power-law(1000)", 1, priors=priors)
     with pytest.raises(UtilityError, match=r"Got inf for label 1. Use a smaller a, and a b above 0."):
-        tw.select(matrix, "ps-precision(1, 0)", 1, priors=priors)
-    assert math.isfinite(tw.select(matrix, "ps-precision(1e9, 1e9)", 1, priors=priors).expected)
+        semi.select(matrix, "ps-precision(1, 0)", 1, priors=priors)
+    assert math.isfinite(semi.select(matrix, "ps-precision(1e9, 1e9)", 1, priors=priors).expected)
 
 
 def test_a_value_that_is_not_finite():
     with pytest.raises(NumericalError, match=r"came out as inf: the input is too extreme"):
-        tw.select(np.ones((2, 2)), "1.7e308*precision + 1.7e308*hamming", 2)
+        semi.select(np.ones((2, 2)), "1.7e308*precision + 1.7e308*hamming", 2)
 
 
 def test_positives_beyond_the_instances():
     rule = r"condition_positives must be at most 1, the number of instances: .* Got 100. Give expected counts in this"
     with pytest.raises(InputError, match=rule):
-        tw.expected_utility([[0.0]], [[-1, -1]], "hamming", condition_positives=[100.0])
+        tw.expected_utility([[0.0]], "hamming", [[-1, -1]], condition_positives=[100.0])
 
 
 def test_positives_that_contradict_the_probabilities():
     with pytest.raises(NumericalError, match=r"between 0 and 1. It came out as -1: .* condition_positives contradict"):
-        tw.expected_utility([[0.0]], [[0, -1]], "hamming", condition_positives=[1.0])
+        tw.expected_utility([[0.0]], "hamming", [[0, -1]], condition_positives=[1.0])
 
 
 @pytest.mark.parametrize("given", ["three", [["a"]], [None], [object()]])
 def test_condition_positives_that_are_no_numbers(given):
     with pytest.raises(InputError, match="condition_positives must"):
-        tw.select([[0.5]], "macro-f1", 1, condition_positives=given)
+        semi.select([[0.5]], "macro-f1", 1, condition_positives=given)
 
 
 def test_weights_that_are_no_numbers():
@@ -91,16 +92,16 @@ def test_weights_that_are_no_numbers():
 
 def test_a_batch_that_is_an_array():
     with pytest.raises(InputError, match="batch must be an integer of at least 1, or 'auto'"):
-        tw.select([[0.5]], "macro-f1", 1, batch=np.array([1, 2]))
+        semi.select([[0.5]], "macro-f1", 1, group_size=np.array([1, 2]))
 
 
 def test_tiny_sums_do_not_hide_what_gains():
     """At t = 1e-42 a slope is nothing but rounding: no candidate may be passed over for it."""
     matrix = np.array([[0.4, 1e-20], [1e-42, 1e-42], [0.4, 1e-42], [1e-300, 1e-9]])
     budgets = np.array([0, 2, 2, 1])
-    found = tw.select(matrix, "macro-auc", budgets, method="ascent", expectation="semi", init="random", seed=986)
+    found = semi.select(matrix, "macro-auc", budgets, method="ascent", expectation="semi", init="random", seed=986)
     best = max(
-        tw.expected_utility(matrix, [[-1, -1], [0, 1], [0, 1], [j, -1]], "macro-auc", budgets, expectation="semi")
+        tw.expected_utility(matrix, "macro-auc", [[-1, -1], [0, 1], [0, 1], [j, -1]], budgets, expectation="semi")
         for j in (0, 1)
     )
     assert found.expected == pytest.approx(best, rel=1e-9)

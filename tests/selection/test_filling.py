@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from reference import selection as reference
 from reference import utilities
+from selection import semi
 
 import tailwise as tw
 
@@ -29,7 +30,7 @@ def short_row_problem(seed, mixture, n_candidates, k=3):
 def select(problem, **options):
     training = problem.setting.training
     priors = tw.LabelPriors(training.counts, training.n_instances)
-    return tw.select(problem.matrix, utilities.as_text(problem.mixture), problem.budgets, priors=priors, **options)
+    return semi.select(problem.matrix, utilities.as_text(problem.mixture), problem.budgets, priors=priors, **options)
 
 
 @every_mixture
@@ -74,8 +75,8 @@ def test_several_short_rows(mixture):
 
 
 def test_ties_go_to_the_smaller_label():
-    assert tw.select(np.array([[0.0, 0.5, 0.0, 0.0]]), "precision", 3).labels.tolist() == [[1, 0, 2]]
-    assert tw.select(np.array([[0.0, 0.0, 0.5], [0.0, 0.0, 0.5]]), "coverage", 2).labels.tolist() == [[2, 0], [2, 0]]
+    assert semi.select(np.array([[0.0, 0.5, 0.0, 0.0]]), "precision", 3).labels.tolist() == [[1, 0, 2]]
+    assert semi.select(np.array([[0.0, 0.0, 0.5], [0.0, 0.0, 0.5]]), "coverage", 2).labels.tolist() == [[2, 0], [2, 0]]
 
 
 def test_history_is_that_before_filling():
@@ -88,7 +89,7 @@ def test_history_is_that_before_filling():
 def test_budgets_per_instance(fill):
     matrix = reference.random_matrix(4, 6, 5, density=0.4)
     budgets = np.array([0, 1, 2, 3, 4, 5])
-    labels = tw.select(matrix, "macro-f1", budgets, fill=fill).labels
+    labels = semi.select(matrix, "macro-f1", budgets, fill=fill).labels
     expected = budgets if fill == "least-loss" else np.minimum(budgets, (matrix > 0).sum(axis=1))
     assert (labels >= 0).sum(axis=1).tolist() == expected.tolist()
     assert (np.diff((labels >= 0).astype(int), axis=1) <= 0).all()
@@ -97,5 +98,5 @@ def test_budgets_per_instance(fill):
 def test_all_labels_for_everyone():
     matrix = reference.random_matrix(4, 6, 5, density=0.4)
     for text in ("precision", "macro-f1", "coverage"):
-        found = tw.select(matrix, text, 5)
+        found = semi.select(matrix, text, 5)
         assert np.sort(found.labels, axis=1).tolist() == [[0, 1, 2, 3, 4]] * 6

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from reference import expectations as exact
 from reference import optimum, utilities
 from reference import selection as reference
+from selection import semi
 
 import tailwise as tw
 from tailwise.datasets import zipf_candidates
@@ -29,7 +30,7 @@ every_expectation = pytest.mark.parametrize("expectation", ["semi", "exact"])
 
 def select(matrix, text, k, **options):
     options = {"method": "global", "expectation": "semi", "fill": "none", **options}
-    return tw.select(matrix, text, k, **options)
+    return semi.select(matrix, text, k, **options)
 
 
 def value_of(matrix, text, labels, k, expectation):
@@ -301,7 +302,7 @@ def test_real_gains_on_a_long_tail():
 @every_expectation
 def test_linear_utilities_have_one_optimum(name, expectation):
     matrix = reference.random_matrix(4, 20, 8, 0.8)
-    closed = tw.select(matrix, name, 2, expectation=expectation, fill="none")
+    closed = semi.select(matrix, name, 2, expectation=expectation, fill="none")
     assert select(matrix, name, 2, expectation=expectation).expected == pytest.approx(closed.expected, rel=1e-9)
 
 

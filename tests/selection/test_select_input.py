@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from reference import selection as reference
+from selection import semi
 
 import tailwise as tw
 from tailwise.errors import InputError, UtilityError
@@ -112,7 +113,7 @@ REFUSED = {
 @pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
 def test_bad_options_are_refused(options, message):
     with pytest.raises(InputError, match=re.escape(message)):
-        tw.select(MATRIX, "macro-f1", **{"k": 2, **options})
+        semi.select(MATRIX, "macro-f1", **{"k": 2, **options})
 
 
 # A start is checked also where it is not used: a typing error must not pass in silence.
@@ -125,7 +126,7 @@ def test_bad_starts_are_refused_by_every_method(name, case):
     utility, k, method = case
     options, message = REFUSED[name]
     with pytest.raises(InputError, match=re.escape(message)):
-        tw.select(MATRIX, utility, k, method=method, **options)
+        semi.select(MATRIX, utility, k, method=method, **options)
 
 
 BAD_UTILITIES = {
@@ -148,7 +149,7 @@ BAD_UTILITIES = {
 @pytest.mark.parametrize(("utility", "options", "message"), BAD_UTILITIES.values(), ids=BAD_UTILITIES)
 def test_bad_utilities_are_refused(utility, options, message):
     with pytest.raises(UtilityError, match=re.escape(message)):
-        tw.select(MATRIX, utility, 2, **options)
+        semi.select(MATRIX, utility, 2, **options)
 
 
 BAD_PROBABILITIES = {
@@ -169,12 +170,12 @@ BAD_PROBABILITIES = {
 @pytest.mark.parametrize("utility", ["precision", "macro-f1"])
 def test_bad_probabilities_are_refused(probabilities, message, utility):
     with pytest.raises(InputError, match=re.escape(message)):
-        tw.select(probabilities, utility, 1)
+        semi.select(probabilities, utility, 1)
 
 
 def test_options_are_keywords():
     with pytest.raises(TypeError):
-        tw.select(MATRIX, "macro-f1", 2, "ascent")
+        semi.select(MATRIX, "macro-f1", 2, "ascent")
 
 
 @pytest.mark.parametrize("utility", ["macro-f1", "ps-precision"])
@@ -182,10 +183,10 @@ def test_files_stand_for_what_they_hold(tmp_path, utility):
     training = (np.random.default_rng(0).random((9, 3)) < 0.5).astype(float)
     sp.save_npz(tmp_path / "probabilities.npz", sp.csr_matrix(MATRIX))
     sp.save_npz(tmp_path / "training.npz", sp.csr_matrix(training))
-    expected = tw.select(MATRIX, utility, 2, priors=training)
+    expected = semi.select(MATRIX, utility, 2, priors=training)
     for form in (str, lambda path: path):
         paths = form(tmp_path / "probabilities.npz"), form(tmp_path / "training.npz")
-        found = tw.select(paths[0], utility, 2, priors=paths[1])
+        found = semi.select(paths[0], utility, 2, priors=paths[1])
         np.testing.assert_array_equal(found.labels, expected.labels)
         assert found.expected == expected.expected
 
@@ -206,4 +207,4 @@ def test_files_stand_for_what_they_hold(tmp_path, utility):
     ids=str,
 )
 def test_good_options_are_accepted(options):
-    assert tw.select(MATRIX, "macro-f1", 2, **options).labels.shape == (4, 2)
+    assert semi.select(MATRIX, "macro-f1", 2, **options).labels.shape == (4, 2)

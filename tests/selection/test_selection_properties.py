@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from reference import selection as reference
 from reference import utilities
+from selection import semi
 
 import tailwise as tw
 
@@ -63,7 +64,7 @@ def assert_same(first, second):
 @settings(deadline=None, max_examples=150)
 def test_exactly_k_distinct_labels(problem, text, method):
     steps, k = problem
-    labels = tw.select(as_csr(steps), text, k, method=method, fill="least-loss").labels
+    labels = semi.select(as_csr(steps), text, k, method=method, fill="least-loss").labels
     assert labels.shape == (len(steps), k)
     assert labels.dtype == np.int32
     assert labels.min() >= 0
@@ -76,7 +77,7 @@ def test_exactly_k_distinct_labels(problem, text, method):
 @settings(deadline=None, max_examples=150)
 def test_without_filling_only_candidates(problem, text):
     steps, k = problem
-    labels = tw.select(as_csr(steps), text, k, fill="none").labels
+    labels = semi.select(as_csr(steps), text, k, fill="none").labels
     assert labels.shape == (len(steps), k)
     for row, stored in zip(labels.tolist(), steps != ABSENT, strict=True):
         n_taken = min(k, stored.sum())
@@ -89,7 +90,7 @@ def test_without_filling_only_candidates(problem, text):
 @settings(deadline=None, max_examples=120)
 def test_values_are_honest_and_locally_best(problem, text, batch, init):
     steps, k = problem
-    found = tw.select(as_csr(steps), text, k, batch=batch, init=init, fill="none", tolerance=0)
+    found = semi.select(as_csr(steps), text, k, group_size=batch, init=init, fill="none", tolerance=0)
     expected, labels = as_problem(steps, text, k), reference.as_lists(found.labels)
     assert found.expected == pytest.approx(expected.value(labels), rel=1e-10, abs=1e-12)
     assert reference.best_change(expected, labels) < 1e-10
@@ -100,7 +101,7 @@ def test_values_are_honest_and_locally_best(problem, text, batch, init):
 @settings(deadline=None, max_examples=100)
 def test_filled_values_are_honest(problem, text):
     steps, k = problem
-    found = tw.select(as_csr(steps), text, k, fill="least-loss")
+    found = semi.select(as_csr(steps), text, k, fill="least-loss")
     expected = as_problem(steps, text, k).value(reference.as_lists(found.labels))
     assert found.expected == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
@@ -122,9 +123,9 @@ def test_the_form_of_the_input_does_not_matter(problem, text):
         tw.Candidates.of((labels, values), n_labels=steps.shape[1]),
     )
     for fill in ("least-loss", "none"):
-        expected = tw.select(dense, text, k, fill=fill)
+        expected = semi.select(dense, text, k, fill=fill)
         for form in forms:
-            assert_same(tw.select(form, text, k, fill=fill), expected)
+            assert_same(semi.select(form, text, k, fill=fill), expected)
 
 
 @given(problems(), texts)
@@ -132,7 +133,7 @@ def test_the_form_of_the_input_does_not_matter(problem, text):
 def test_stored_zeros_are_candidates(problem, text):
     steps, k = problem
     stored = np.where(steps == ABSENT, 0, steps)
-    found = tw.select(as_csr(stored), text, k, fill="none")
+    found = semi.select(as_csr(stored), text, k, fill="none")
     assert (found.labels >= 0).all()
     expected = as_problem(stored, text, k).value(reference.as_lists(found.labels))
     assert found.expected == pytest.approx(expected, rel=1e-10, abs=1e-12)
@@ -146,8 +147,8 @@ def test_permuted_labels_give_the_permuted_selection(text, seed, density):
     order = np.random.default_rng(seed).permutation(8)
     # Label passes visit the labels in an order of their own, so only row passes can promise this.
     options = {"fill": "none", "seed": seed % 7, "method": "ascent"}
-    found = tw.select(matrix, text, 3, **options)
-    permuted = tw.select(matrix[:, order], text, 3, **options)
+    found = semi.select(matrix, text, 3, **options)
+    permuted = semi.select(matrix[:, order], text, 3, **options)
     assert permuted.expected == pytest.approx(found.expected, rel=1e-10)
     back = np.where(permuted.labels >= 0, order[permuted.labels], -1)
     np.testing.assert_array_equal(np.sort(back, axis=1), np.sort(found.labels, axis=1))
@@ -158,9 +159,9 @@ def test_permuted_labels_give_the_permuted_selection(text, seed, density):
 def test_same_seed_same_bytes_for_any_number_of_workers(problem, text, seed):
     steps, k = problem
     options = {"seed": seed, "init": "random", "fill": "least-loss"}
-    first = tw.select(as_csr(steps), text, k, workers=1, **options)
-    assert_same(first, tw.select(as_csr(steps), text, k, workers=1, **options))
-    assert_same(first, tw.select(as_csr(steps), text, k, workers=2, **options))
+    first = semi.select(as_csr(steps), text, k, workers=1, **options)
+    assert_same(first, semi.select(as_csr(steps), text, k, workers=1, **options))
+    assert_same(first, semi.select(as_csr(steps), text, k, workers=2, **options))
 
 
 @pytest.mark.boundscheck
@@ -172,7 +173,7 @@ def test_workers_do_not_matter_where_work_is_shared(text, dtype):
     priors = tw.LabelPriors(np.arange(400), 400)
     for options in ({"k": 3}, {"k": 3, "batch": 1500, "init": "random"}, {"k": 3, "method": "greedy"}, {"k": None}):
         one, two, three = (
-            tw.select(matrix, text, workers=workers, priors=priors, max_passes=3, **options) for workers in (1, 2, 3)
+            semi.select(matrix, text, workers=workers, priors=priors, max_passes=3, **options) for workers in (1, 2, 3)
         )
         assert_same(one, two)
         assert_same(one, three)
@@ -188,7 +189,7 @@ def test_inputs_stay_as_they_are():
     before = [array.copy() for array in given_arrays]
     for text in ("log", "macro-f1", "coverage"):
         for options in ({"k": 2}, {"k": k}, {"k": None}, {"k": 2, "init": init}, {"k": 2, "condition_positives": p}):
-            tw.select(matrix, text, priors=training, fill="least-loss", **options)
+            semi.select(matrix, text, priors=training, fill="least-loss", **options)
     for array, copy in zip(given_arrays, before, strict=True):
         np.testing.assert_array_equal(array, copy)
     assert not matrix.has_sorted_indices
@@ -199,24 +200,24 @@ def test_read_only_input_is_enough():
     matrix.flags.writeable = False
     k = np.array([1, 2, 0, 3, 4])
     k.flags.writeable = False
-    assert (tw.select(matrix, "macro-f1", k).labels >= 0).sum(axis=1).tolist() == k.tolist()
+    assert (semi.select(matrix, "macro-f1", k).labels >= 0).sum(axis=1).tolist() == k.tolist()
 
 
 @pytest.mark.parametrize("text", ["precision", "macro-f1", "coverage", "macro-gmean"])
 def test_nothing_is_a_candidate(text):
     for matrix in (np.zeros((3, 4)), sp.csr_array((3, 4))):
-        assert tw.select(matrix, text, 2, fill="least-loss").labels.tolist() == [[0, 1]] * 3
-        assert tw.select(matrix, text, 2, fill="none").labels.tolist() == [[-1, -1]] * 3
-        assert (tw.select(matrix, text, None).labels == -1).all()
+        assert semi.select(matrix, text, 2, fill="least-loss").labels.tolist() == [[0, 1]] * 3
+        assert semi.select(matrix, text, 2, fill="none").labels.tolist() == [[-1, -1]] * 3
+        assert (semi.select(matrix, text, None).labels == -1).all()
 
 
 def test_one_instance_one_label():
     for text in TEXTS:
-        assert tw.select([[0.5]], text, 1).labels.tolist() == [[0]]
+        assert semi.select([[0.5]], text, 1).labels.tolist() == [[0]]
 
 
 def test_integers_and_booleans_are_probabilities():
     truth = np.array([[1, 0, 1], [0, 1, 1]])
-    expected = tw.select(truth.astype(float), "macro-f1", 2)
+    expected = semi.select(truth.astype(float), "macro-f1", 2)
     for form in (truth, truth.astype(bool), truth.astype(np.uint8), sp.csr_array(truth)):
-        np.testing.assert_array_equal(tw.select(form, "macro-f1", 2).labels, expected.labels)
+        np.testing.assert_array_equal(semi.select(form, "macro-f1", 2).labels, expected.labels)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from reference import selection as reference
 from reference import utilities
+from selection import semi
 
 import tailwise as tw
 from tailwise.selection import bca as ascent
@@ -28,7 +29,7 @@ def test_best_gain_first(mixture, k):
         priors = tw.LabelPriors(training.counts, training.n_instances)
         problem = reference.Problem(matrix, mixture, k, training=training)
         for method in ("auto",) if k is None else ("auto", "greedy"):
-            found = tw.select(matrix, utilities.as_text(mixture), k, fill="none", method=method, priors=priors)
+            found = semi.select(matrix, utilities.as_text(mixture), k, fill="none", method=method, priors=priors)
             labels = reference.as_lists(found.labels)
             for i, row in enumerate(labels):
                 gains = problem.gains(i, labels)
@@ -37,7 +38,7 @@ def test_best_gain_first(mixture, k):
 
 def test_to_csr_holds_the_labels():
     for k in (3, None, [0, 1, 2, 3, 4, 5, 6, 0, 1, 2]):
-        found = tw.select(MATRIX, "macro-f1", k)
+        found = semi.select(MATRIX, "macro-f1", k)
         csr = found.to_csr()
         assert csr.shape == found.shape == MATRIX.shape
         assert csr.has_canonical_format
@@ -46,7 +47,7 @@ def test_to_csr_holds_the_labels():
 
 
 def test_fields():
-    found = tw.select(MATRIX, "macro-f1", 2)
+    found = semi.select(MATRIX, "macro-f1", 2)
     assert isinstance(found, tw.Selection)
     assert (found.utility, found.n_labels, found.n_instances) == (MacroF1(), 6, 10)
     assert (found.method, found.expectation) == ("global", "semi")
@@ -61,20 +62,20 @@ def test_fields():
 
 
 def test_closed_form_takes_one_pass():
-    found = tw.select(MATRIX, Precision(), 2)
+    found = semi.select(MATRIX, Precision(), 2)
     assert (found.method, found.passes, found.converged, found.interrupted) == ("instance", 1, True, False)
     assert found.history == (found.expected,)
 
 
 def test_repr():
-    found = tw.select(MATRIX, "macro-f1", 2)
+    found = semi.select(MATRIX, "macro-f1", 2)
     assert repr(found) == (
         f"Selection(10 instances, at most 2 of 6 labels, macro-f1 {found.expected:.6g} expected, global, "
         f"{found.passes} passes, converged)"
     )
-    assert "0.7*precision + 0.3*macro-f1" in repr(tw.select(MATRIX, "0.7*precision + 0.3*macro-f1", 2))
-    assert repr(tw.select(MATRIX, "macro-f1", 2, init="random", max_passes=1)).endswith("1 passes, not converged)")
-    wide = tw.select(np.random.default_rng(0).random((1200, 3)), "precision", 1)
+    assert "0.7*precision + 0.3*macro-f1" in repr(semi.select(MATRIX, "0.7*precision + 0.3*macro-f1", 2))
+    assert repr(semi.select(MATRIX, "macro-f1", 2, init="random", max_passes=1)).endswith("1 passes, not converged)")
+    wide = semi.select(np.random.default_rng(0).random((1200, 3)), "precision", 1)
     assert repr(wide).startswith("Selection(1,200 instances, at most 1 of 3 labels, precision 0.")
 
 
@@ -101,17 +102,17 @@ AUTO = {
 def test_auto_is_resolved(text):
     priors = tw.LabelPriors([1, 2, 3, 4, 5, 6], 9)
     method, expectation = AUTO[text]
-    found = tw.select(MATRIX, text, 2, priors=priors)
+    found = semi.select(MATRIX, text, 2, priors=priors)
     assert (found.method, found.expectation) == (method, expectation)
-    assert tw.select(MATRIX, text, 2, priors=priors, expectation="semi").expectation == "semi"
+    assert semi.select(MATRIX, text, 2, priors=priors, expectation="semi").expectation == "semi"
     if expectation == "exact":
-        exact = tw.select(MATRIX, text, 2, priors=priors, expectation="exact")
+        exact = semi.select(MATRIX, text, 2, priors=priors, expectation="exact")
         assert (exact.expectation, exact.expected) == ("exact", found.expected)
 
 
 @pytest.mark.parametrize("text", ["precision", "macro-precision", "coverage", "0.5*precision + 0.5*coverage"])
 def test_exact_values_come_true_on_average(text):
-    found = tw.select(MATRIX, text, 2)
+    found = semi.select(MATRIX, text, 2)
     is_chosen = found.to_csr().toarray()
     rng, values = np.random.default_rng(0), []
     for _ in range(3000):
@@ -139,9 +140,9 @@ def interrupt_after(monkeypatch, n_passes, *, mid_pass=False):
 
 @pytest.mark.parametrize("n_passes", [0, 1])
 def test_interrupt_returns_the_best_so_far(monkeypatch, n_passes):
-    whole = tw.select(MATRIX, "macro-f1", 2, init="random")
+    whole = semi.select(MATRIX, "macro-f1", 2, init="random")
     interrupt_after(monkeypatch, n_passes)
-    found = tw.select(MATRIX, "macro-f1", 2, init="random", on_interrupt="return")
+    found = semi.select(MATRIX, "macro-f1", 2, init="random", on_interrupt="return")
     assert (found.interrupted, found.converged, found.passes) == (True, False, n_passes)
     assert found.history == whole.history[: n_passes + 1]
     assert found.expected == pytest.approx(found.history[-1], rel=1e-12)
@@ -151,10 +152,10 @@ def test_interrupt_returns_the_best_so_far(monkeypatch, n_passes):
 
 
 def test_interrupt_within_a_pass_keeps_what_it_gained(monkeypatch):
-    whole = tw.select(MATRIX, "macro-f1", 2, init="random")
+    whole = semi.select(MATRIX, "macro-f1", 2, init="random")
     interrupt_after(monkeypatch, 1, mid_pass=True)
     with pytest.raises(tw.errors.Interrupted) as caught:
-        tw.select(MATRIX, "macro-f1", 2, init="random")
+        semi.select(MATRIX, "macro-f1", 2, init="random")
     found = caught.value.best
     assert (found.interrupted, found.passes) == (True, 1)
     assert found.history == whole.history[:2]
@@ -164,15 +165,15 @@ def test_interrupt_within_a_pass_keeps_what_it_gained(monkeypatch):
 
 def test_interrupt_leaves_rows_filled(monkeypatch):
     interrupt_after(monkeypatch, 0)
-    labels = tw.select(MATRIX * (MATRIX > 0.7), "macro-f1", 4, on_interrupt="return").labels
+    labels = semi.select(MATRIX * (MATRIX > 0.7), "macro-f1", 4, on_interrupt="return").labels
     assert all(len(set(row)) == 4 for row in labels.tolist())
     assert labels.min() >= 0
 
 
 def test_progress_is_shown_on_standard_error_only_when_asked_for(capsys):
-    tw.select(MATRIX, "macro-f1", 2)
+    semi.select(MATRIX, "macro-f1", 2)
     assert capsys.readouterr() == ("", "")
-    tw.select(MATRIX, "macro-f1", 2, progress=True)
+    semi.select(MATRIX, "macro-f1", 2, progress=True)
     out, err = capsys.readouterr()
     assert out == ""
     assert "macro-f1" in err

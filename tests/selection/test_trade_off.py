@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from reference import selection as reference
 from reference import utilities
+from selection import semi
 
 import tailwise as tw
 from tailwise.errors import InputError
@@ -29,12 +30,12 @@ def value_of(name, labels, matrix=MATRIX, k=2):
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_the_ends_are_the_pure_utilities(first, second):
-    curve = tw.trade_off(MATRIX, first, second, 2, alphas=[1.0, 0.5, 0.0], priors=PRIORS)
+    curve = semi.trade_off(MATRIX, first, second, 2, alphas=[1.0, 0.5, 0.0], priors=PRIORS)
     assert curve.alphas.tolist() == [0.0, 0.5, 1.0]
     names = tuple(str(as_utility(name, PRIORS)) for name in (first, second))
     assert (curve.first, curve.second, curve.measured) == (*names, "expected")
     for name, point in ((first, curve.points[0]), (second, curve.points[-1])):
-        pure = tw.select(MATRIX, name, 2, priors=PRIORS)
+        pure = semi.select(MATRIX, name, 2, priors=PRIORS)
         np.testing.assert_array_equal(point.selection.labels, pure.labels)
         assert (point.first if name == first else point.second) == pytest.approx(pure.expected, rel=1e-12)
 
@@ -42,7 +43,7 @@ def test_the_ends_are_the_pure_utilities(first, second):
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 @pytest.mark.parametrize("alpha", [0.01, 0.5, 0.999])
 def test_values_of_a_mixture(first, second, alpha):
-    curve = tw.trade_off(MATRIX, first, second, 2, alphas=[alpha], priors=PRIORS)
+    curve = semi.trade_off(MATRIX, first, second, 2, alphas=[alpha], priors=PRIORS)
     (point,) = curve.points
     assert point.alpha == alpha
     assert point.first == pytest.approx(value_of(first, point.selection.labels), rel=1e-10)
@@ -50,14 +51,14 @@ def test_values_of_a_mixture(first, second, alpha):
     assert point.selection.expected == pytest.approx((1 - alpha) * point.first + alpha * point.second, rel=1e-10)
     mixture = {first: 1 - alpha, second: alpha}
     np.testing.assert_array_equal(
-        point.selection.labels, tw.select(MATRIX, utilities.as_text(mixture), 2, priors=PRIORS).labels
+        point.selection.labels, semi.select(MATRIX, utilities.as_text(mixture), 2, priors=PRIORS).labels
     )
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_realised_values(first, second):
-    curve = tw.trade_off(MATRIX, first, second, 2, alphas=[0.2, 0.8], truth=TRUTH, priors=PRIORS)
-    blind = tw.trade_off(MATRIX, first, second, 2, alphas=[0.2, 0.8], priors=PRIORS)
+    curve = semi.trade_off(MATRIX, first, second, 2, alphas=[0.2, 0.8], truth=TRUTH, priors=PRIORS)
+    blind = semi.trade_off(MATRIX, first, second, 2, alphas=[0.2, 0.8], priors=PRIORS)
     assert curve.measured == "realised"
     for point, expected in zip(curve.points, blind.points, strict=True):
         np.testing.assert_array_equal(point.selection.labels, expected.selection.labels)
@@ -66,7 +67,7 @@ def test_realised_values(first, second):
 
 
 def test_realised_values_are_those_of_evaluate():
-    curve = tw.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.3, 0.6], truth=sp.csr_matrix(TRUTH))
+    curve = semi.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.3, 0.6], truth=sp.csr_matrix(TRUTH))
     for point in curve.points:
         evaluation = tw.evaluate(TRUTH, point.selection, ["precision", "macro-f1"])
         assert point.first == pytest.approx(evaluation["precision"])
@@ -74,7 +75,7 @@ def test_realised_values_are_those_of_evaluate():
 
 
 def test_default_alphas_run_from_one_end_to_the_other():
-    curve = tw.trade_off(MATRIX, "precision", "macro-f1", 2)
+    curve = semi.trade_off(MATRIX, "precision", "macro-f1", 2)
     assert curve.alphas.tolist() == [0.0, *PAPER_ALPHAS, 1.0]
     assert len(PAPER_ALPHAS) == 15
     # More of the one, less of the other: the ends are the extremes, up to local optima.
@@ -83,12 +84,12 @@ def test_default_alphas_run_from_one_end_to_the_other():
 
 
 def test_alphas_are_sorted_and_distinct():
-    curve = tw.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=np.array([0.5, 0.25, 0.5]))
+    curve = semi.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=np.array([0.5, 0.25, 0.5]))
     assert curve.alphas.tolist() == [0.25, 0.5]
 
 
 def test_best():
-    curve = tw.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.05, 0.3, 0.6, 0.9, 0.99])
+    curve = semi.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.05, 0.3, 0.6, 0.9, 0.99])
     largest = max(point.first for point in curve.points)
     for max_drop in (0, 0.02, 0.1, 1):
         allowed = [point for point in curve.points if point.first >= (1 - max_drop) * largest]
@@ -98,7 +99,7 @@ def test_best():
 
 
 def test_best_of_a_utility_below_zero():
-    curve = tw.trade_off(MATRIX, WeightedInstance(w01=-1.0), "macro-f1", 2, alphas=[0.2, 0.5])
+    curve = semi.trade_off(MATRIX, WeightedInstance(w01=-1.0), "macro-f1", 2, alphas=[0.2, 0.5])
     largest = max(point.first for point in curve.points)
     assert largest < 0
     assert curve.best(0).first == largest
@@ -107,7 +108,7 @@ def test_best_of_a_utility_below_zero():
 
 @pytest.mark.parametrize("max_drop", [-0.1, 1.5, np.nan])
 def test_bad_max_drop_is_refused(max_drop):
-    curve = tw.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.5])
+    curve = semi.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.5])
     message = rf"max_drop must be a share between 0 and 1\. Got {max_drop}\. Use 0\.05 for five percent\."
     with pytest.raises(InputError, match=message):
         curve.best(max_drop)
@@ -116,51 +117,51 @@ def test_bad_max_drop_is_refused(max_drop):
 @pytest.mark.parametrize("alphas", [[], [-0.1], [0.5, 1.1], [np.nan]])
 def test_bad_alphas_are_refused(alphas):
     with pytest.raises(InputError, match=r"alphas must be shares between 0 and 1, at least one\. Got \["):
-        tw.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=alphas)
+        semi.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=alphas)
 
 
 def test_other_bad_input_is_refused():
     with pytest.raises(InputError, match=r"Got 'macro-f3'\. Did you mean macro-fbeta\(3\)\?"):
-        tw.trade_off(MATRIX, "precision", "macro-f3", 2)
+        semi.trade_off(MATRIX, "precision", "macro-f3", 2)
     with pytest.raises(InputError, match=r"needs the label priors"):
-        tw.trade_off(MATRIX, "ps-precision", "macro-f1", 2)
+        semi.trade_off(MATRIX, "ps-precision", "macro-f1", 2)
     with pytest.raises(InputError, match=r"k must be an integer between 1 and 8"):
-        tw.trade_off(MATRIX, "precision", "macro-f1", 9, alphas=[0.5])
+        semi.trade_off(MATRIX, "precision", "macro-f1", 9, alphas=[0.5])
     with pytest.raises(InputError, match=r"k must be"):
-        tw.trade_off(MATRIX, "precision", "macro-f1", None, alphas=[0.5])
+        semi.trade_off(MATRIX, "precision", "macro-f1", None, alphas=[0.5])
     with pytest.raises(InputError, match=r"priors must be of the 8 labels of probabilities\. Got 2 labels\."):
-        tw.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.5], priors=tw.LabelPriors([1, 2], 9))
+        semi.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.5], priors=tw.LabelPriors([1, 2], 9))
     with pytest.raises(InputError, match=r"selection must have the 29 instances of truth"):
-        tw.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.5], truth=TRUTH[1:])
+        semi.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.5], truth=TRUTH[1:])
 
 
 def test_a_budget_per_instance():
     budgets = np.arange(30) % 4
-    (point,) = tw.trade_off(MATRIX, "precision", "macro-f1", budgets, alphas=[0.4]).points
+    (point,) = semi.trade_off(MATRIX, "precision", "macro-f1", budgets, alphas=[0.4]).points
     assert (point.selection.labels >= 0).sum(axis=1).tolist() == budgets.tolist()
     assert point.selection.expected == pytest.approx(0.6 * point.first + 0.4 * point.second, rel=1e-10)
 
 
 def test_options_reach_select():
     options = {"method": "greedy", "seed": 5, "fill": "none"}
-    (point,) = tw.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.4], **options).points
+    (point,) = semi.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.4], **options).points
     assert point.selection.method == "greedy"
-    expected = tw.select(MATRIX, "0.6*precision + 0.4*macro-f1", 2, **options)
+    expected = semi.select(MATRIX, "0.6*precision + 0.4*macro-f1", 2, **options)
     np.testing.assert_array_equal(point.selection.labels, expected.labels)
 
 
 @pytest.mark.parametrize("given", ["priors", "array"])
 def test_condition_positives_are_those_of_the_selection(given):
     p = MATRIX.sum(axis=0) + 0.5 if given == "array" else "priors"
-    curve = tw.trade_off(MATRIX, "macro-recall", "macro-f1", 2, alphas=[0.4], condition_positives=p, priors=PRIORS)
+    curve = semi.trade_off(MATRIX, "macro-recall", "macro-f1", 2, alphas=[0.4], condition_positives=p, priors=PRIORS)
     (point,) = curve.points
     assert point.selection.expected == pytest.approx(0.6 * point.first + 0.4 * point.second, rel=1e-10)
 
 
 def test_probabilities_from_a_file(tmp_path):
     sp.save_npz(tmp_path / "probabilities.npz", sp.csr_matrix(MATRIX))
-    (found,) = tw.trade_off(tmp_path / "probabilities.npz", "precision", "macro-f1", 2, alphas=[0.4]).points
-    (expected,) = tw.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.4]).points
+    (found,) = semi.trade_off(tmp_path / "probabilities.npz", "precision", "macro-f1", 2, alphas=[0.4]).points
+    (expected,) = semi.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.4]).points
     assert (found.first, found.second) == (expected.first, expected.second)
 
 
@@ -168,7 +169,7 @@ def test_probabilities_from_a_file(tmp_path):
 def test_plot_returns_axes(truth):
     from matplotlib import pyplot
 
-    curve = tw.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.1, 0.5, 0.9], truth=truth)
+    curve = semi.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.1, 0.5, 0.9], truth=truth)
     axes = curve.plot()
     (line,) = axes.get_lines()
     np.testing.assert_array_equal(line.get_xdata(), [point.first for point in curve.points])
@@ -182,5 +183,5 @@ def test_plot_returns_axes(truth):
 
 def test_each_point_is_told_when_it_is_done():
     told = []
-    curve = tw.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[1, 0, 0.5], on_done=told.append)
+    curve = semi.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[1, 0, 0.5], on_done=told.append)
     assert tuple(told) == curve.points

@@ -61,8 +61,8 @@ class MonteCarlo:
 
 def monte_carlo(
     probabilities: Any,
-    selection: Any,
     utility: Utility | str,
+    selection: Any,
     draws: int = 100,
     seed: int = 0,
     *,
@@ -80,10 +80,10 @@ def monte_carlo(
     ----------
     probabilities : array_like
         Probabilities of shape (n, m), in any form that ``select`` takes.
-    selection : Selection, ndarray or sparse matrix
-        The labels chosen: a Selection, an integer array (n, k) with -1 for an empty slot, or a 0/1 matrix.
     utility : Utility or str
         An object, or its name.
+    selection : Selection, ndarray or sparse matrix
+        The labels chosen: a Selection, an integer array (n, k) with -1 for an empty slot, or a 0/1 matrix.
     draws : int
         Number of draws D, at least 2. The standard error falls with its root.
     seed : int
@@ -106,7 +106,7 @@ def monte_carlo(
     --------
     >>> import numpy as np
     >>> from tailwise.expectations.drawn import monte_carlo
-    >>> result = monte_carlo(np.array([[0.9, 0.4], [0.1, 0.8]]), np.array([[0], [1]]), "macro-f1", draws=1000)
+    >>> result = monte_carlo(np.array([[0.9, 0.4], [0.1, 0.8]]), "macro-f1", np.array([[0], [1]]), draws=1000)
     >>> result
     0.793 +- 0.007 (1,000 draws)
     >>> result.values.shape
