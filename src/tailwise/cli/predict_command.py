@@ -6,6 +6,8 @@ import argparse
 import time
 from typing import Any
 
+from tailwise.cli.options import check_not_input
+
 __all__ = ["add_parser"]
 
 EXAMPLES = """\
@@ -45,8 +47,8 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tailwise.cli.outputs import check_not_input, reserved_file
     from tailwise.datasets import check_writable_target, load_features, save
+    from tailwise.datasets.formats.output_files import reserved_file
     from tailwise.engines.threads import check_workers
     from tailwise.models.calibrator import Calibrator
     from tailwise.models.label_tree import LabelTree

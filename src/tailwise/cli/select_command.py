@@ -6,7 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tailwise.cli.search_options import add_search_options, parse_budget, read_search_options
+from tailwise.cli.announce import INTERRUPTED
+from tailwise.cli.options import add_search_options, check_not_input, parse_budget, read_search_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,9 +71,8 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tailwise.cli.exit_codes import INTERRUPTED
-    from tailwise.cli.outputs import check_not_input, reserved_file
     from tailwise.datasets import check_writable_target
+    from tailwise.datasets.formats.output_files import reserved_file
 
     check_writable_target(options.output, overwrite=options.overwrite)
     check_not_input(options.output, options.probabilities, options.priors)

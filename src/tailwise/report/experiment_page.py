@@ -12,7 +12,7 @@ from tailwise.report.experiment_record import ExperimentFolder, read_experiment
 from tailwise.report.markup import Page, Section, code_block, details, paragraph, text_table
 from tailwise.report.tables import describe_marks, to_html
 from tailwise.report.words import count_text, labels_text
-from tailwise.runs.json_records import Record
+from tailwise.runs.record import Record
 
 __all__ = ["build_experiment_page"]
 

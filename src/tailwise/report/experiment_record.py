@@ -8,7 +8,7 @@ from typing import Any
 
 from tailwise.experiments.results import Column, MeanPoint, Row, Table
 from tailwise.report.curve import ReportCurve
-from tailwise.runs.json_records import Record
+from tailwise.runs.record import Record
 
 __all__ = ["EXPERIMENT_RECORD", "ExperimentFolder", "read_experiment"]
 
