@@ -17,6 +17,7 @@ from tailwise.datasets.formats.output_folders import claimed_folder
 from tailwise.datasets.formats.writing import file_errors_of
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_choice, check_seed, check_size
+from tailwise.metrics.evaluate import check_propensity
 from tailwise.models.calibrator import Calibrator
 from tailwise.models.calibrator import check_parameters as check_calibrator
 from tailwise.models.features import LARGEST_SEED
@@ -187,6 +188,7 @@ class _Task:
         if self.beam is not None:
             check_size("beam", self.beam)
         check_size("folds", self.folds, 2)
+        check_propensity(self.propensity)
         check_choice("method", self.search["method"], (*METHODS, ON_TREE))
         check_choice("init", self.search["init"], STARTS)
         n_labels = self.data.Y.shape[1]
