@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailwise.datasets import load, load_label_names, load_labels, load_priors, load_selection
 from tailwise.datasets.formats.json_text import parse_json
-from tailwise.datasets.formats.output_folders import FolderKind
+from tailwise.datasets.formats.output_folders import UNFINISHED, FolderKind
 from tailwise.errors import FileError
 from tailwise.inputs.priors import USUAL_PROPENSITY
 from tailwise.runs.record import Record
@@ -108,6 +108,9 @@ class RunFolder:
 def read_run_folder(path: str | os.PathLike[str]) -> RunFolder:
     """Read a folder; what its record lists must be there."""
     folder = Path(path)
+    if (folder / UNFINISHED).is_file() and not (folder / RUN_RECORD).is_file():
+        msg = f"{path} must be the folder of a finished run. It is not finished. Start the same run again to finish it."
+        raise FileError(msg)
     record = Record.read(folder / RUN_RECORD)
     configuration = record.part("configuration")
     search = configuration.get("selection", dict)
