@@ -17,7 +17,7 @@ examples:
   tailwise predict model.tree features.npz -o probabilities.npz --top 20 --beam 10
       faster, and nearly the same
   tailwise predict model.tree features.npz -o probabilities.npz --calibrator calibrator.npz
-      honest probabilities; the calibrator comes from tailwise train --calibrator
+      calibrated probabilities; the calibrator comes from tailwise train --calibrator
   tailwise predict model.tree test.txt -o probabilities.jsonl
       other formats, told by their suffixes; labels beside the features are not looked at
 """
@@ -38,7 +38,9 @@ def add_parser(commands: Any) -> None:
         "-o", "--output", required=True, metavar="OUT", help="where to write the probabilities, in any format"
     )
     parser.add_argument("--top", type=int, default=100, help="labels per instance (default: %(default)s)")
-    parser.add_argument("--beam", type=int, metavar="N", help="follow only N nodes a level: faster, no longer exact")
+    parser.add_argument(
+        "--beam", type=int, metavar="N", help="beam width: nodes kept per level; faster, no longer exact"
+    )
     parser.add_argument("--calibrator", metavar="FILE", help="correct the probabilities by this calibrator (.npz)")
     parser.add_argument("--workers", type=int, help="threads (default: all cores)")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")

@@ -56,7 +56,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-k", required=True, type=parse_budget, help="labels per instance, or none for no budget")
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help="the folder to write, or to go on with")
     parser.add_argument("--top", type=int, default=100, help="labels of the shortlist (default: %(default)s)")
-    parser.add_argument("--beam", type=int, metavar="N", help="follow only N nodes a level: faster, no longer exact")
+    parser.add_argument(
+        "--beam", type=int, metavar="N", help="beam width: nodes kept per level; faster, no longer exact"
+    )
     add_propensity_option(parser, "those of the benchmark that has the sizes of the data, else 0.55 1.5")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it is the folder of an earlier run")
     parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")

@@ -58,9 +58,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-k", required=True, type=parse_budget, help="labels per instance, or none for no budget")
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help="where to write the selection")
     parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
-    parser.add_argument(
-        "--shift-to-priors", action="store_true", help="let the probabilities promise as many labels as --priors has"
-    )
+    parser.add_argument("--shift-to-priors", action="store_true", help="match the label density of --priors")
     parser.add_argument("--label-names", metavar="FILE", help="names of the labels, one a line, for the output")
     parser.add_argument("--top", type=int, metavar="N", help="use only the N most probable labels of each instance")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")

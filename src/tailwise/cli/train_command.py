@@ -32,7 +32,7 @@ examples:
   tailwise train features.npz labels.npz -o model.tree --n-trees 3
       from two files; three trees, averaged
   tailwise train data -o model.tree --calibrator calibrator.npz --calibration context
-      and how honest its probabilities are, by cross-validation: six trainings in all
+      and a calibrator of its probabilities, by cross-validation: six trainings in all
 
 A folder is in any layout that tailwise data info reads. Two files are sparse matrices as scipy.sparse.save_npz writes
 them, one row per instance, or in any other format of tailwise.load.

@@ -69,6 +69,7 @@ class Experiment(ABC):
             data.check()
         for k in self.budgets:
             check_budgets(k, *data.truth.shape)
+        data.check_store()
         self.list_runs(data)
 
     @abstractmethod

@@ -192,9 +192,11 @@ class ExperimentData:
         path = self.source.files.get("filter")
         return None if path is None else load_filter(path)
 
-    def lies_in(self, folder: Path) -> bool:
-        """Whether what the experiment reads lies in a folder."""
-        return any(folder.resolve() in path.resolve().parents for path in self._files.values())
+    def check_store(self) -> None:
+        """Refuse to write to a folder that holds what the experiment reads."""
+        if any(self.store.resolve() in path.resolve().parents for path in self._files.values()):
+            msg = f"out must not hold what the experiment reads. Got {self.store}. Choose another folder."
+            raise InputError(msg)
 
     @property
     def _files(self) -> dict[str, Path]:
