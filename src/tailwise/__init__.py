@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tailwise.inputs.candidates import Candidates
     from tailwise.metrics import Evaluation, evaluate
     from tailwise.models import Calibrator, LabelTree, reliability, shift_to_priors
+    from tailwise.runs.run import Run, run
     from tailwise.selection import Selection, certify, expected_utility, select
     from tailwise.utilities import LabelPriors
 
@@ -34,6 +35,7 @@ _HOMES = {
     "Evaluation": "tailwise.metrics",
     "LabelPriors": "tailwise.utilities",
     "LabelTree": "tailwise.models",
+    "Run": "tailwise.runs.run",
     "Selection": "tailwise.selection",
     "certify": "tailwise.selection",
     "datasets": "tailwise",
@@ -42,6 +44,7 @@ _HOMES = {
     "load": "tailwise.datasets",
     "monte_carlo": "tailwise.expectations.drawn",
     "reliability": "tailwise.models",
+    "run": "tailwise.runs.run",
     "save": "tailwise.datasets",
     "select": "tailwise.selection",
     "shift_to_priors": "tailwise.models",
@@ -57,6 +60,7 @@ __all__ = [
     "Evaluation",
     "LabelPriors",
     "LabelTree",
+    "Run",
     "Selection",
     "certify",
     "datasets",
@@ -65,6 +69,7 @@ __all__ = [
     "load",
     "monte_carlo",
     "reliability",
+    "run",
     "save",
     "select",
     "shift_to_priors",

@@ -66,7 +66,7 @@ def test_with_a_closed_error_output_the_exit_code_tells(folder):
 @needs_posix
 def test_nothing_is_written_into_files_in_place_of_closed_streams(folder):
     """An output file that got the number of a closed stream would hold what libraries print."""
-    names = "import os, sys; from tailwise.cli.streams import usable_streams\nwith usable_streams():\n"
+    names = "import os, sys; from tailwise.cli.announce import usable_streams\nwith usable_streams():\n"
     script = names + "    print(open('new', 'w').fileno(), file=open('number', 'w'))"
     command = [sys.executable, "-c", script]
     subprocess.run(command, cwd=folder, preexec_fn=lambda: os.closerange(0, 3), timeout=SECONDS, check=True)

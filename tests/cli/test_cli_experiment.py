@@ -57,7 +57,7 @@ def test_main_table_in_every_form(place, capsys):
     plain, page = ((place / "out" / "tables" / f"main-k2{suffix}").read_text() for suffix in (".txt", ".html"))
     assert "* best of a column, ' second best" in plain
     for text in (plain, page):
-        assert "gap: at most so far below the optimum" in text
+        assert "gap: the largest possible distance to the optimum" in text
 
 
 def test_figures_and_a_tree_of_ones_own(place, capsys):

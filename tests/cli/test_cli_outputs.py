@@ -48,7 +48,7 @@ def test_two_commands_with_one_output(folder, monkeypatch, capsys):
 
 def test_a_file_put_into_the_folder_of_a_run(data_folder, monkeypatch):
     monkeypatch.chdir(data_folder.parent)
-    during(monkeypatch, "tailwise.cli.pipeline.load_run_data", lambda: Path("out", "thesis.txt").write_text("x"))
+    during(monkeypatch, "tailwise.datasets.open_folder", lambda: Path("out", "thesis.txt").write_text("x"))
     assert main(RUN) == 0
     assert main([*RUN, "--overwrite"]) == 0
     assert Path("out", "thesis.txt").read_text() == "x"
@@ -64,7 +64,7 @@ def test_two_runs_with_one_folder(data_folder, monkeypatch, capsys):
             codes.append(None)
             codes[0] = main(RUN)
 
-    during(monkeypatch, "tailwise.cli.pipeline.load_run_data", run_once_more)
+    during(monkeypatch, "tailwise.datasets.open_folder", run_once_more)
     assert main(RUN) == 0
     assert codes == [2]
     assert "must not be in use. Got out, which another process writes" in capsys.readouterr().err
@@ -78,7 +78,7 @@ def test_a_folder_in_place_of_that_of_a_run(data_folder, monkeypatch, capsys):
         Path("out").mkdir()
         Path("out", "run.json").write_text("thesis")
 
-    during(monkeypatch, "tailwise.cli.pipeline.load_run_data", replace_folder)
+    during(monkeypatch, "tailwise.datasets.open_folder", replace_folder)
     assert main(RUN) == 2
     assert "was created since the command started. It was left as it is. The result is in" in capsys.readouterr().err
     assert Path("out", "run.json").read_text() == "thesis"
@@ -89,7 +89,7 @@ def test_a_folder_in_place_of_that_of_a_run(data_folder, monkeypatch, capsys):
 def test_other_commands_leave_such_files_alone(data_folder, monkeypatch, capsys, command):
     monkeypatch.chdir(data_folder.parent)
     words, place = {
-        "train": ("train data", "tailwise.cli.train_command.build_tree"),
+        "train": ("train data", "tailwise.datasets.open_folder"),
         "predict": ("predict model.tree data/X.tst.npz", "tailwise.datasets.load_features"),
         "report": ("report run --alphas 0,1", "tailwise.report.page.build_page"),
     }[command]

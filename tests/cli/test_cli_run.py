@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -328,7 +329,7 @@ OPTIONS = {
     "beam": ((*RUN, "--beam", "0"), r"--beam must be an integer of at least 1\. Got 0\."),
     "calibration": ((*RUN, "--calibration", "best"), r"method must be one of isotonic, .* Got 'best'\."),
     "tree": ((*RUN, "--tree", "oak"), r"tree must be one of k-means, random, huffman\. Got 'oak'\."),
-    "tree certified": ((*RUN, "--method", "tree", "--certify"), r"--method tree needs a budget, and goes without"),
+    "tree certified": ((*RUN, "--method", "tree", "--certify"), r"method tree needs a budget, and goes without"),
     "no place": ((*RUN, "-o", "none/out"), r"folder that exists\. Got none/out"),
 }
 
@@ -349,15 +350,38 @@ def refuse(place, capsys, monkeypatch, words, message):
     assert [path.name for path in place.iterdir()] == ["data"]
 
 
-@pytest.mark.parametrize("step", ["train", "select", "evaluate", "save"])
-def test_interrupted_at_any_step_nothing_is_written(place, capsys, monkeypatch, step):
-    def stop(*arguments):
+def interrupt(monkeypatch, what):
+    def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"tailwise.cli.pipeline.Pipeline.{step}", stop)
+    monkeypatch.setattr(what, stop)
+
+
+def test_interrupted_in_training_nothing_is_written(place, capsys, monkeypatch):
+    interrupt(monkeypatch, "tailwise.LabelTree.fit")
     assert main([*RUN]) == 130
     assert capsys.readouterr() == ("", "tailwise: interrupted\n")
     assert [path.name for path in place.iterdir()] == ["data"]
+
+
+def test_interrupted_later_the_same_command_goes_on(place, capsys, monkeypatch):
+    main([*RUN, "--quiet"])
+    shutil.move("out", "whole")
+    with monkeypatch.context() as patch:
+        interrupt(patch, "tailwise.LabelTree.predict_proba")
+        assert main([*RUN]) == 130
+    told = "tailwise: finished steps are kept in out; the same command goes on from there\ntailwise: interrupted\n"
+    assert capsys.readouterr() == ("", told)
+    assert main([*RUN, "-k", "3"]) == 2
+    assert "begun with other values of: k. Choose another folder" in capsys.readouterr().err
+    monkeypatch.setattr(LabelTree, "fit", lambda *arguments: pytest.fail("trained"))
+    assert main([*RUN, "--quiet"]) == 0
+    names = sorted(path.name for path in (place / "whole").iterdir())
+    assert sorted(path.name for path in (place / "out").iterdir()) == names
+    for name in names:
+        if name != "run.json":  # which holds times
+            assert (place / "out" / name).read_bytes() == (place / "whole" / name).read_bytes()
+    assert {**read_record(place), "seconds": 0} == {**json.loads(Path("whole/run.json").read_text()), "seconds": 0}
 
 
 def test_a_full_disk_leaves_the_earlier_run(place, capsys, monkeypatch):
@@ -367,7 +391,7 @@ def test_a_full_disk_leaves_the_earlier_run(place, capsys, monkeypatch):
     def fail(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tailwise.cli.pipeline.Pipeline.save", fail)
+    monkeypatch.setattr(LabelTree, "save", fail)
     assert main([*RUN, "--overwrite"]) == 2
     assert "out could not be written: No space left on device" in capsys.readouterr().err
     assert (place / "out" / "run.json").read_bytes() == before

@@ -148,7 +148,7 @@ def test_head_labels_train_two_trees(untrained):
     kept = tw.load(untrained.store / "probabilities-head.npz")
     assert set(kept.indices) == set(np.argsort(-untrained.priors.counts, kind="stable")[:4])
     assert "4 head labels" in results.tables[0].title
-    tree = tw.LabelTree().fit(untrained.train.features, untrained.train.matrix)
+    tree = tw.LabelTree().fit(untrained.source.X, untrained.source.Y)
     top = tree.select(untrained.test_features, "precision", k=1)
     assert row_of(results.tables[0], "precision").values["full@1"] == untrained.evaluate(top, 1)["precision"]
 
@@ -204,7 +204,7 @@ def test_mixed_curves_run_from_precision_to_the_other(given):
 
 def test_label_tree_searches_the_tree_and_compares_with_shortlists(untrained):
     table = make(LabelTreeTable(budgets=(2,)), untrained).tables[0]
-    tree = tw.LabelTree().fit(untrained.train.features, untrained.train.matrix)
+    tree = tw.LabelTree().fit(untrained.source.X, untrained.source.Y)
     selection = tree.select(untrained.test_features, "coverage", 2, method="tree", seed=0)
     row = row_of(table, "Cov greedy")
     assert row.values["coverage"] == untrained.evaluate(selection, 2)["coverage"]
@@ -291,7 +291,7 @@ def test_kept_probabilities_of_other_data_are_refused(untrained):
 def test_synthetic_data_are_not_taken_for_the_benchmark(tmp_path):
     write_synthetic("Eurlex-4K", tmp_path / "drawn", scale=0.02)
     data = data_module.open_data(tmp_path / "drawn", None, tmp_path)
-    assert data.benchmark is None
+    assert data.source.benchmark is None
     assert data.name == "Eurlex-4K (synthetic)"
 
 

@@ -8,6 +8,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tailwise.cli.announce import Bar
+
 if TYPE_CHECKING:
     from tailwise.datasets import Contents, DataSet
 
@@ -119,7 +121,8 @@ def _fetch(data: DataSet, folder: str, options: argparse.Namespace) -> list[_Par
     from tailwise.datasets import get_data
 
     parts: list[_Part] = []
-    with _Bar(data.name, is_shown=sys.stderr.isatty() and not options.quiet) as bar:
+    is_shown = sys.stderr.isatty() and not options.quiet
+    with Bar(is_shown=is_shown, desc=data.name, unit="B", unit_scale=True) as bar:
         get_data(
             data.name,
             folder,
@@ -201,27 +204,3 @@ def _describe(part: str, contents: Contents) -> _Part:
     d = "no features" if contents.features is None else f"{contents.features.shape[1]:,} features"
     text = f"  {part}: {n:,} instances, {d}, {m:,} labels, {contents.matrix.nnz / n:.2f} per point"
     return _Part(text, contents.label_names is not None)
-
-
-class _Bar:
-    """A progress bar over bytes."""
-
-    def __init__(self, name: str, *, is_shown: bool) -> None:
-        self._name, self._is_shown = name, is_shown
-        self._bar: Any = None
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def update(self, done: int, total: int | None) -> None:
-        if not self._is_shown:
-            return
-        if self._bar is None:
-            from tqdm import tqdm
-
-            self._bar = tqdm(total=total, desc=self._name, unit="B", unit_scale=True)
-        self._bar.update(done - self._bar.n)

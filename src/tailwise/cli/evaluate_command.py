@@ -7,7 +7,7 @@ import json
 import math
 from typing import Any
 
-from tailwise.cli.propensity import add_propensity_option, choose_propensity
+from tailwise.cli.options import add_propensity_option
 
 __all__ = ["add_parser"]
 
@@ -51,6 +51,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from tailwise.inputs.priors import USUAL_PROPENSITY
     from tailwise.metrics import evaluate
 
     _check_propensity(options)
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         labels=options.labels,
         zero_division=options.zero_division,
         priors=options.priors,
-        propensity=choose_propensity(options),
+        propensity=options.propensity or USUAL_PROPENSITY,
         probabilities=options.probabilities,
         filter=options.filter,
         label_names=options.label_names,

@@ -63,7 +63,6 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tailwise.errors import InputError
     from tailwise.experiments.experiment_data import open_data
     from tailwise.experiments.results_folder import Store
     from tailwise.experiments.run_experiment import identify, run_experiment, summarise
@@ -77,9 +76,6 @@ def run(options: argparse.Namespace) -> int:
     experiment.check(data)
     if experiment.has_curves:
         check_drawing()
-    if data.lies_in(out):
-        msg = f"out must not hold what the experiment reads. Got {out}. Choose another folder."
-        raise InputError(msg)
     store = Store(out)
     with store.opened(identify(experiment, data), overwrite=options.overwrite):
         try:

@@ -28,8 +28,15 @@ from tailwise.cli import report_command as report
 from tailwise.cli import run_command as run
 from tailwise.cli import select_command as select
 from tailwise.cli import train_command as train
-from tailwise.cli.exit_codes import BAD_INPUT, BROKEN_PIPE, INTERNAL, INTERRUPTED
-from tailwise.cli.streams import drop_output, usable_streams
+from tailwise.cli.announce import (
+    BAD_INPUT,
+    BROKEN_PIPE,
+    INTERNAL,
+    INTERRUPTED,
+    compilation_announced,
+    drop_output,
+    usable_streams,
+)
 from tailwise.errors import EmptySlotsWarning, TailwiseError
 
 __all__ = ["main"]
@@ -138,8 +145,6 @@ def _compilation_announced(options: argparse.Namespace) -> AbstractContextManage
     is_quiet = getattr(options, "quiet", False) or options.run.__module__ == data.__name__
     if is_quiet or not sys.stderr.isatty():
         return nullcontext()
-    from tailwise.cli.announce import compilation_announced
-
     return compilation_announced()
 
 

@@ -6,6 +6,8 @@ import argparse
 import time
 from typing import Any
 
+from tailwise.cli.options import check_not_input
+
 __all__ = ["add_parser"]
 
 EXAMPLES = """\
@@ -15,7 +17,7 @@ examples:
   tailwise predict model.tree features.npz -o probabilities.npz --top 20 --beam 10
       faster, and nearly the same
   tailwise predict model.tree features.npz -o probabilities.npz --calibrator calibrator.npz
-      honest probabilities; the calibrator comes from tailwise train --calibrator
+      calibrated probabilities; the calibrator comes from tailwise train --calibrator
   tailwise predict model.tree test.txt -o probabilities.jsonl
       other formats, told by their suffixes; labels beside the features are not looked at
 """
@@ -36,7 +38,9 @@ def add_parser(commands: Any) -> None:
         "-o", "--output", required=True, metavar="OUT", help="where to write the probabilities, in any format"
     )
     parser.add_argument("--top", type=int, default=100, help="labels per instance (default: %(default)s)")
-    parser.add_argument("--beam", type=int, metavar="N", help="follow only N nodes a level: faster, no longer exact")
+    parser.add_argument(
+        "--beam", type=int, metavar="N", help="beam width: nodes kept per level; faster, no longer exact"
+    )
     parser.add_argument("--calibrator", metavar="FILE", help="correct the probabilities by this calibrator (.npz)")
     parser.add_argument("--workers", type=int, help="threads (default: all cores)")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
@@ -45,8 +49,8 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tailwise.cli.outputs import check_not_input, reserved_file
     from tailwise.datasets import check_writable_target, load_features, save
+    from tailwise.datasets.formats.output_files import reserved_file
     from tailwise.engines.threads import check_workers
     from tailwise.models.calibrator import Calibrator
     from tailwise.models.label_tree import LabelTree

@@ -7,6 +7,8 @@ import os
 import sys
 from typing import Any
 
+from tailwise.cli.announce import Bar
+
 __all__ = ["add_parser"]
 
 EXAMPLES = """\
@@ -41,14 +43,15 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tailwise.cli.outputs import reserved_file
+    from tailwise.datasets.formats.output_files import reserved_file
     from tailwise.datasets.formats.writing import written_beside
     from tailwise.report.page import build_page, find_record
 
     find_record(options.folder)
     output = options.output or os.path.join(options.folder, "report.html")
     with reserved_file(output, overwrite=options.overwrite) as draft:
-        with _Bar(options, is_shown=sys.stderr.isatty() and not options.quiet) as bar:
+        is_shown = sys.stderr.isatty() and not options.quiet
+        with Bar(is_shown=is_shown, total=_count(options.alphas), desc="trade-off", unit="alpha", leave=False) as bar:
             page = build_page(options.folder, alphas=options.alphas, progress=bar.update)
         with written_beside(draft) as file:
             file.write(page.encode("utf-8"))
@@ -57,32 +60,10 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-class _Bar:
-    """A progress bar over the alphas, made when the first of them is begun: experiments have none."""
+def _count(alphas: list[float] | None) -> int:
+    from tailwise.experiments.trade_off import PAPER_ALPHAS
 
-    def __init__(self, options: argparse.Namespace, *, is_shown: bool) -> None:
-        self._n_alphas = None if options.alphas is None else len(set(options.alphas))
-        self._is_shown = is_shown
-        self._bar: Any = None
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def update(self, done: int) -> None:
-        if not self._is_shown:
-            return
-        if self._bar is None:
-            from tqdm import tqdm
-
-            from tailwise.experiments.trade_off import PAPER_ALPHAS
-
-            n_default = len({0.0, *PAPER_ALPHAS, 1.0})
-            self._bar = tqdm(total=self._n_alphas or n_default, desc="trade-off", unit="alpha", leave=False)
-        self._bar.update(done - self._bar.n)
+    return len({0.0, *PAPER_ALPHAS, 1.0} if alphas is None else set(alphas))
 
 
 def _parse_alphas(text: str) -> list[float]:

@@ -6,7 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tailwise.cli.search_options import add_search_options, parse_budget, read_search_options
+from tailwise.cli.announce import INTERRUPTED
+from tailwise.cli.options import add_search_options, check_not_input, parse_budget, read_search_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,9 +58,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-k", required=True, type=parse_budget, help="labels per instance, or none for no budget")
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help="where to write the selection")
     parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
-    parser.add_argument(
-        "--shift-to-priors", action="store_true", help="let the probabilities promise as many labels as --priors has"
-    )
+    parser.add_argument("--shift-to-priors", action="store_true", help="match the label density of --priors")
     parser.add_argument("--label-names", metavar="FILE", help="names of the labels, one a line, for the output")
     parser.add_argument("--top", type=int, metavar="N", help="use only the N most probable labels of each instance")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
@@ -70,9 +69,8 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tailwise.cli.exit_codes import INTERRUPTED
-    from tailwise.cli.outputs import check_not_input, reserved_file
     from tailwise.datasets import check_writable_target
+    from tailwise.datasets.formats.output_files import reserved_file
 
     check_writable_target(options.output, overwrite=options.overwrite)
     check_not_input(options.output, options.probabilities, options.priors)

@@ -8,12 +8,11 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from tailwise.cli.tree_options import (
+from tailwise.cli.options import (
     add_calibration_options,
     add_tree_options,
     build_calibrator,
     build_tree,
-    fit_calibrator,
     settle_calibration,
 )
 
@@ -33,7 +32,7 @@ examples:
   tailwise train features.npz labels.npz -o model.tree --n-trees 3
       from two files; three trees, averaged
   tailwise train data -o model.tree --calibrator calibrator.npz --calibration context
-      and how honest its probabilities are, by cross-validation: six trainings in all
+      and a calibrator of its probabilities, by cross-validation: six trainings in all
 
 A folder is in any layout that tailwise data info reads. Two files are sparse matrices as scipy.sparse.save_npz writes
 them, one row per instance, or in any other format of tailwise.load.
@@ -69,7 +68,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tailwise.cli.outputs import reserved_files
+    from tailwise.datasets.formats.output_files import reserved_files
 
     _check_names(options.data)
     settle_calibration(options, "calibrator", calibration="isotonic", top=100)
@@ -85,6 +84,8 @@ def _train(
     options: argparse.Namespace, output: Path, calibrator_output: Path | None = None
 ) -> tuple[LabelTree, int, float]:
     """Train and save; gives the model, the number of instances and the seconds of the training."""
+    from tailwise.runs.run import fit_calibrator
+
     model = build_tree(options, progress=sys.stderr.isatty() and not options.quiet)
     calibrator = build_calibrator(options.calibration, options)
     X, Y = _load(options.data)
@@ -92,7 +93,7 @@ def _train(
     model.fit(X, Y)
     seconds = time.perf_counter() - start
     if calibrator_output is not None:
-        fit_calibrator(calibrator, model, X, Y, options).save(calibrator_output)
+        fit_calibrator(calibrator, model, X, Y, folds=options.folds, top=options.top).save(calibrator_output)
     model.save(output)
     return model, X.shape[0], seconds
 
@@ -106,10 +107,13 @@ def _check_names(data: list[str]) -> None:
 
 
 def _load(data: list[str]) -> tuple[Any, Any]:
-    from tailwise.cli.run_data import load_training_data
     from tailwise.datasets import load_features, load_labels
+    from tailwise.runs.run_data import read_data
 
-    return load_training_data(data[0]) if len(data) == 1 else (load_features(data[0]), load_labels(data[1]))
+    if len(data) == 2:
+        return load_features(data[0]), load_labels(data[1])
+    found = read_data(data[0], needs=("X", "Y"))
+    return found.X, found.Y
 
 
 def _summary(model: LabelTree, n_instances: int, seconds: float, options: argparse.Namespace) -> str:

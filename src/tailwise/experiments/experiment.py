@@ -65,9 +65,11 @@ class Experiment(ABC):
         if data.given is not None and not self.takes_probabilities:
             msg = f"The experiment {self.name} takes no probabilities. Got --probabilities {data.given}. Leave it out."
             raise InputError(msg)
-        data.check(needs_probabilities=self.needs_probabilities)
+        if self.needs_probabilities:
+            data.check()
         for k in self.budgets:
             check_budgets(k, *data.truth.shape)
+        data.check_store()
         self.list_runs(data)
 
     @abstractmethod

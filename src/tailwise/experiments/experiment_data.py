@@ -1,4 +1,4 @@
-"""The data of an experiment: a folder with a data set, and probabilities from a file or from a label tree."""
+"""The data of an experiment: those of a run, and probabilities from a file or from a label tree."""
 
 from __future__ import annotations
 
@@ -10,39 +10,27 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from tailwise.datasets import (
-    Contents,
-    DataFolder,
-    DataSet,
-    load,
-    load_filter,
-    load_like,
-    open_folder,
-    save,
-)
-from tailwise.datasets.catalogue.benchmarks import find_data_set_of_size
-from tailwise.datasets.catalogue.data_folder import made_as_wide
-from tailwise.datasets.catalogue.source_lock import read_lock
+from tailwise.datasets import Contents, load, load_filter, load_like, save
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.candidates import Candidates
-from tailwise.inputs.priors import USUAL_PROPENSITY
 from tailwise.metrics import Evaluation, evaluate
 from tailwise.models import LabelTree
 from tailwise.models.prior_shift import shift_if_possible
 from tailwise.runs.record import describe_files
+from tailwise.runs.run_data import RunData, read_data
 from tailwise.utilities import LabelPriors
 
-__all__ = ["ExperimentData", "open_data"]
+__all__ = ["TOP", "ExperimentData", "open_data"]
 
 TOP = 100
 
 
 class ExperimentData:
-    """What experiments share; each part is read, trained or predicted when it is first asked for.
+    """What experiments share; probabilities are read, or a tree trained, when they are first asked for.
 
     Parameters
     ----------
-    folder : DataFolder
+    source : RunData
         With test labels; training labels and features where an experiment needs them.
     probabilities : path, optional
         Probabilities of the test set. Without, a label tree is trained.
@@ -56,72 +44,43 @@ class ExperimentData:
 
     def __init__(
         self,
-        folder: DataFolder,
+        source: RunData,
         probabilities: str | os.PathLike[str] | None,
         store: Path,
         *,
         seed: int = 0,
         progress: bool = False,
     ) -> None:
-        self.folder, self.store, self.seed, self.progress = folder, store, seed, progress
+        self.source, self.store, self.seed, self.progress = source, store, seed, progress
         self.given = None if probabilities is None else Path(probabilities)
         self._shortened: dict[tuple[int, int], Candidates] = {}
-        if "test" not in folder.labels:
-            msg = f"data must hold labels of a test set. Got {folder.path}, which has none."
-            raise InputError(msg)
 
     @property
     def name(self) -> str:
-        """The benchmark's name where the sizes are its sizes, else the folder's."""
-        if self._drawn is not None:
-            return f"{self._drawn} (synthetic)"
-        return self.folder.path.resolve().name if self.benchmark is None else self.benchmark.name
-
-    @cached_property
-    def _drawn(self) -> str | None:
-        """The benchmark that synthetic data were drawn after."""
-        lock = read_lock(self.folder.path)
-        return lock["name"] if lock is not None and lock.get("source") == "synthetic" else None
-
-    @cached_property
-    def benchmark(self) -> DataSet | None:
-        """The entry of the catalogue with the same sizes: such data can be compared with published figures."""
-        if self.priors is None or self._drawn is not None:
-            return None
-        return find_data_set_of_size(self.priors.n_instances, *self.truth.shape)
-
-    @property
-    def test(self) -> Contents:
-        return self._parts["test"]
-
-    @property
-    def train(self) -> Contents:
-        return self._parts["train"]
-
-    @cached_property
-    def _parts(self) -> dict[str, Contents]:
-        parts = {part: self.folder.load(part) for part in self.folder.labels}
-        if "train" in parts:
-            parts["train"], parts["test"] = made_as_wide(parts["train"], parts["test"])
-        return parts
+        return self.source.name
 
     @property
     def truth(self) -> sp.csr_array:
         """0/1 matrix of the test labels."""
-        return self.test.matrix
+        return self.source.Y_test
 
-    @cached_property
+    @property
     def priors(self) -> LabelPriors | None:
         """Training frequencies; None without training labels."""
-        return LabelPriors.from_labels(self.train.matrix) if "train" in self.folder.labels else None
+        return self.source.priors
+
+    @property
+    def propensity(self) -> tuple[float, float]:
+        return self.source.propensity
 
     @cached_property
     def candidates(self) -> Candidates:
         """The probabilities of the test set: those given, or the tree's 100 most probable labels."""
         if self.given is None:
             return self.predict(TOP)
-        like = load_like(self.given, self.test, self.folder.labels["test"], self.test.label_names)
-        candidates = Candidates.of(like.matrix)
+        names = self.source.label_names
+        test = Contents(self.truth, label_names=names, instance_names=self.source.instance_names)
+        candidates = Candidates.of(load_like(self.given, test, self.source.files["test labels"], names).matrix)
         if candidates.shape != self.truth.shape:
             msg = (
                 f"probabilities must have the shape {self.truth.shape} of the test labels. Got {candidates.shape} in "
@@ -157,28 +116,13 @@ class ExperimentData:
             "Log odds are shifted to the training labels' density for strategies by exact expectation and mixtures.",
         )
 
-    def check(self, *, needs_probabilities: bool = True) -> None:
-        """Read what was given, or see that a tree can be trained."""
-        self._check_labels()
-        if not needs_probabilities:
-            return
-        if self.given is None and self.features("train").shape[1] != self.features("test").shape[1]:
-            msg = (
-                f"Training and test features must be the same. Got {self.features('train').shape[1]} and "
-                f"{self.features('test').shape[1]} of them in {self.folder.path}."
-            )
-            raise InputError(msg)
-        if self.given is not None and self.candidates.n_entries == 0:
+    def check(self) -> None:
+        """Read the probabilities that were given, or see that a tree can be trained."""
+        if self.given is None:
+            self.features("X")
+            self.features("X_test")
+        elif self.candidates.n_entries == 0:
             msg = f"probabilities must hold at least one candidate. Got {self.given} without any."
-            raise InputError(msg)
-
-    def _check_labels(self) -> None:
-        m = self.truth.shape[1]
-        if self.priors is not None and self.priors.n_labels != m:
-            msg = (
-                f"Training and test labels must be the same. Got {self.priors.n_labels} and {m} of them in "
-                f"{self.folder.path}."
-            )
             raise InputError(msg)
 
     def shorten(self, top: int, longest: int) -> Candidates:
@@ -214,33 +158,29 @@ class ExperimentData:
         path = self.store / "model.tree"
         if path.is_file():
             return LabelTree.load(path)
-        tree = self.fit_tree(self.train.matrix)
+        tree = self.fit_tree(self.source.Y)
         tree.save(path)
         return tree
 
     def fit_tree(self, labels: Any) -> LabelTree:
         """Train a label tree for these labels of the training instances."""
-        return LabelTree(random_state=self.seed, progress=self.progress).fit(self.features("train"), labels)
+        return LabelTree(random_state=self.seed, progress=self.progress).fit(self.features("X"), labels)
 
     @property
     def test_features(self) -> sp.csr_array:
-        return self.features("test")
+        return self.features("X_test")
 
-    def features(self, part: str) -> sp.csr_array:
-        """Features of the part "train" or "test", which a label tree needs."""
-        features = getattr(self, part).features if part in self.folder.labels else None
-        if features is None:
+    def features(self, name: str) -> sp.csr_array:
+        """The features "X" or "X_test", which a label tree needs."""
+        features = getattr(self.source, name)
+        if features is None or self.source.Y is None:
+            part = "train" if name == "X" else "test"
             msg = (
-                f"A label tree needs features and labels of the {part} set. Got {self.folder.path}, which lacks them. "
+                f"A label tree needs features and labels of the {part} set. Got {self.source.path}, which lacks them. "
                 "Use --probabilities FILE, where the experiment takes it."
             )
             raise InputError(msg)
         return features
-
-    @property
-    def propensity(self) -> tuple[float, float]:
-        """a and b of the propensity model: the benchmark's, or the usual ones."""
-        return USUAL_PROPENSITY if self.benchmark is None else self.benchmark.propensity
 
     def evaluate(self, selection: Any, k: int) -> Evaluation:
         """Score a selection of k labels on the test labels, without the pairs that the data set wants left out."""
@@ -249,35 +189,36 @@ class ExperimentData:
 
     @cached_property
     def _left_out(self) -> Any:
-        return None if self.folder.filter is None else load_filter(self.folder.filter)
+        path = self.source.files.get("filter")
+        return None if path is None else load_filter(path)
 
-    def lies_in(self, folder: Path) -> bool:
-        """Whether what the experiment reads lies in a folder."""
-        return any(folder.resolve() in path.resolve().parents for path in self._files().values())
+    def check_store(self) -> None:
+        """Refuse to write to a folder that holds what the experiment reads."""
+        if any(self.store.resolve() in path.resolve().parents for path in self._files.values()):
+            msg = f"out must not hold what the experiment reads. Got {self.store}. Choose another folder."
+            raise InputError(msg)
 
+    @property
     def _files(self) -> dict[str, Path]:
         """What is read, by its role."""
-        files = {f"{part} labels": path for part, path in self.folder.labels.items()}
-        files |= {f"{part} features": path for part, path in self.folder.features.items()}
-        others = {"label names": self.folder.names, "filter": self.folder.filter, "probabilities": self.given}
-        return files | {role: path for role, path in others.items() if path is not None}
+        return self.source.files | ({} if self.given is None else {"probabilities": self.given})
 
     @cached_property
-    def _hashes(self) -> dict[str, Any]:
-        return describe_files(self._files())
+    def inputs(self) -> dict[str, dict[str, Any]]:
+        """Name, size and SHA-256 of each file, by its role."""
+        facts = describe_files(self._files)
+        return {role: {"file": path.name, **facts[role]} for role, path in self._files.items()}
 
     def describe(self) -> dict[str, Any]:
         """Name, sizes, and the files with their SHA-256."""
-        files = self._files()
         n, m = self.truth.shape
-        trained = 0 if self.priors is None else self.priors.n_instances
         return {
             "name": self.name,
             "instances": n,
             "labels": m,
-            "training instances": trained,
+            "training instances": 0 if self.priors is None else self.priors.n_instances,
             "probabilities": "label tree" if self.given is None else self.given.name,
-            "inputs": {role: {"file": files[role].name, **facts} for role, facts in self._hashes.items()},
+            "inputs": self.inputs,
         }
 
 
@@ -290,4 +231,4 @@ def open_data(
     path: str | os.PathLike[str], probabilities: str | os.PathLike[str] | None, store: Path, **options: Any
 ) -> ExperimentData:
     """The data set in a folder of any layout that :func:`tailwise.datasets.open_folder` knows."""
-    return ExperimentData(open_folder(path), probabilities, store, **options)
+    return ExperimentData(read_data(path, needs=["Y_test"]), probabilities, store, **options)

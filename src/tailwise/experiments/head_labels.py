@@ -47,7 +47,7 @@ class HeadLabels(Experiment):
 
     def list_runs(self, data: ExperimentData) -> list[Run]:
         if data.priors is None:
-            msg = f"The experiment {self.name} needs training labels. Got {data.folder.path}, which has none."
+            msg = f"The experiment {self.name} needs training labels. Got {data.source.path}, which has none."
             raise InputError(msg)
         return [{"labels": which, "k": k} for which in (FULL, HEAD) for k in self.budgets]
 
@@ -68,7 +68,7 @@ class HeadLabels(Experiment):
         return data.keep("probabilities-head.npz", lambda: self._train_head(data, head))
 
     def _train_head(self, data: ExperimentData, head: np.ndarray) -> sp.csr_array:
-        tree = data.fit_tree(data.train.matrix[:, head])
+        tree = data.fit_tree(data.source.Y[:, head])
         found = sp.coo_array(tree.predict_proba(data.test_features, top=min(TOP, head.size)))
         return sp.csr_array((found.data, (found.coords[0], head[found.coords[1]])), shape=data.truth.shape)
 

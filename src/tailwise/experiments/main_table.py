@@ -33,8 +33,8 @@ EXPECTED_NOTE = (
     "that it is given; exact: by exact expectation."
 )
 GAP_NOTE = (
-    "gap: at most so far below the optimum, in percent of the value reached. The proof improves a selection on its "
-    "way, so these lines may be a little above those of the extended table."
+    "gap: the largest possible distance to the optimum, in percent of the value reached. The proof improves a "
+    "selection on its way, so these lines may be a little above those of the extended table."
 )
 EXACT_NOTE = "The strategies named exact maximise the exact expectation, with p from training counts."
 

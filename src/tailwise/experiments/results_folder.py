@@ -12,11 +12,10 @@ from typing import Any
 
 from tailwise.datasets.formats.drafts import is_draft, remove_leftovers
 from tailwise.datasets.formats.holding import LOCK_FILE, held
-from tailwise.datasets.formats.json_text import parse_json
-from tailwise.datasets.formats.writing import file_errors_of, real, written_beside
+from tailwise.datasets.formats.writing import file_errors_of, real
 from tailwise.errors import FileError
 from tailwise.experiments.experiment import Measured, Run, name_run
-from tailwise.runs.record import as_json, describe_versions
+from tailwise.runs.record import as_json, describe_versions, list_changes, read_json, write_json
 
 __all__ = ["RECORD", "SPECIFICATION", "Store"]
 
@@ -51,7 +50,7 @@ class Store:
 
         One that is finished, or of another experiment, is only replaced when told to; any other folder is left alone.
         """
-        identity = json.loads(as_json(identity))
+        identity = json.loads(as_json(identity))  # as it is read back
         self._look(identity, overwrite=overwrite)
         with self._locked():
             is_begun = self._look(identity, overwrite=overwrite)  # again: others may have been here in between
@@ -60,7 +59,7 @@ class Store:
             if is_begun and overwrite:
                 self._clear()
             if not is_begun or overwrite:
-                _write(self.path / SPECIFICATION, identity)
+                write_json(self.path / SPECIFICATION, identity)
             yield
 
     def _look(self, identity: dict[str, Any], *, overwrite: bool) -> bool:
@@ -78,7 +77,7 @@ class Store:
         path = self._path(run)
         if not path.is_file():
             return None
-        record = _read(path)
+        record = read_json(path, "Remove it; the run is then made again")
         if not (isinstance(record, dict) and record.get("run") == run and _holds_numbers(record)):
             msg = f"{path} must be the record of {run}. It is broken. Remove it; the run is then made again."
             raise FileError(msg)
@@ -86,11 +85,11 @@ class Store:
 
     def keep(self, measured: Measured) -> None:
         """Write the record of a run."""
-        _write(self._path(measured.run), {**dataclasses.asdict(measured), "versions": describe_versions()})
+        write_json(self._path(measured.run), {**dataclasses.asdict(measured), "versions": describe_versions()})
 
     def finish(self, record: dict[str, Any]) -> None:
         """Write down the results: the folder is finished."""
-        _write(self.path / RECORD, record)
+        write_json(self.path / RECORD, record)
 
     def count(self) -> int:
         """Number of runs with a record."""
@@ -103,7 +102,7 @@ class Store:
         path = self.path / SPECIFICATION
         if not path.is_file():
             return None
-        found = _read(path)
+        found = read_json(path, "Choose another folder")
         if not (isinstance(found, dict) and set(found) == IDENTITY):
             msg = f"{path} must be the specification of an experiment. It is something else. Choose another folder."
             raise FileError(msg)
@@ -114,7 +113,7 @@ class Store:
             msg = f"out must not be finished yet. Got {self.path}, which is. Use --overwrite to make it anew."
             raise FileError(msg)
         if found != identity:
-            changed = ", ".join(_list_changes(found, identity))
+            changed = ", ".join(list_changes(found, identity))
             msg = (
                 f"{self.path} must be a folder of the same experiment on the same data. It was begun with other values "
                 f"of: {changed}. Choose another folder, or use --overwrite."
@@ -142,18 +141,6 @@ class Store:
                 (self.path / name).rmdir()
 
 
-def _list_changes(found: dict[str, Any], identity: dict[str, Any]) -> list[str]:
-    """What differs, by name."""
-    changes = []
-    for key in sorted(IDENTITY):
-        old, new = found[key], identity[key]
-        if isinstance(old, dict) and isinstance(new, dict):
-            changes += [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-        elif old != new:
-            changes.append(key)
-    return changes
-
-
 def _is_unused(path: Path) -> bool:
     """Whether a folder holds nothing, or no more than what a start that failed at once leaves behind."""
     if not path.is_dir():
@@ -167,17 +154,3 @@ def _holds_numbers(record: dict[str, Any]) -> bool:
     if not (isinstance(values, dict) and values and isinstance(seconds, float)):
         return False
     return all(each is None or isinstance(each, (int, float)) for each in values.values())
-
-
-def _write(path: Path, record: dict[str, Any]) -> None:
-    with written_beside(path) as file:
-        file.write(as_json(record).encode())
-
-
-def _read(path: Path) -> Any:
-    try:
-        return parse_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        what = "Choose another folder" if path.name == SPECIFICATION else "Remove it; the run is then made again"
-        msg = f"{path} must be a record in JSON. Reading it failed: {error}. {what}."
-        raise FileError(msg) from error

@@ -20,7 +20,7 @@ __all__ = ["identify", "run_experiment", "summarise"]
 
 def identify(experiment: Experiment, data: ExperimentData) -> dict[str, Any]:
     """What records must share to stand in one table: the specification, the input files, and the program."""
-    inputs = {role: facts["sha256"] for role, facts in data.describe()["inputs"].items()}
+    inputs = {role: facts["sha256"] for role, facts in data.inputs.items()}
     return {"specification": experiment.describe(), "inputs": inputs, "tailwise": __version__}
 
 

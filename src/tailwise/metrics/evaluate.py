@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tailwise.inputs.priors import LabelPriors
 
-__all__ = ["evaluate"]
+__all__ = ["check_propensity", "evaluate"]
 
 
 def evaluate(
@@ -176,6 +176,11 @@ def _check_options(labels: str, zero_division: float, propensity: tuple[float, f
     if not (isinstance(zero_division, Real) and (zero_division in (0, 1) or math.isnan(zero_division))):
         msg = f"zero_division must be 0.0, 1.0 or nan. Got {zero_division!r}."
         raise InputError(msg)
+    check_propensity(propensity)
+
+
+def check_propensity(propensity: tuple[float, float]) -> None:
+    """Refuse what is no pair of parameters of the propensity model."""
     parameters = as_array(propensity, "propensity")
     is_pair = parameters.shape == (2,) and parameters.dtype.kind in "fiu"
     if not is_pair or not ((parameters > 0) & (parameters < np.inf)).all():

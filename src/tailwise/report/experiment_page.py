@@ -17,7 +17,7 @@ from tailwise.report.figures import save_mean_curve
 from tailwise.report.tables import describe_marks, to_csv, to_html, to_latex, to_text
 from tailwise.report.templates import render
 from tailwise.report.words import count_text
-from tailwise.runs.json_records import Record
+from tailwise.runs.record import Record
 
 __all__ = ["describe_experiment", "read_experiment", "save_results"]
 

@@ -1,4 +1,4 @@
-"""The record of a run: what was done, with what, in which time, and what came of it."""
+"""Records in JSON: what was done, with what, in which time, and what came of it; written, read back and compared."""
 
 from __future__ import annotations
 
@@ -7,22 +7,40 @@ import json
 import math
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailwise import __version__
+from tailwise.datasets.formats.json_text import parse_json
+from tailwise.datasets.formats.writing import written_beside
+from tailwise.errors import FileError
 
 if TYPE_CHECKING:
+    import scipy.sparse as sp
+
     from tailwise.certificates import Certificate
     from tailwise.selection import Selection
 
-__all__ = ["Stopwatch", "as_json", "describe_files", "describe_selection", "describe_versions"]
+__all__ = [
+    "Record",
+    "Stopwatch",
+    "as_json",
+    "describe_files",
+    "describe_matrix",
+    "describe_selection",
+    "describe_versions",
+    "list_changes",
+    "read_json",
+    "write_json",
+]
 
 CHUNK = 1 << 20
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
+REMEDY = "Make the folder again"
+_KINDS = {dict: "an object", list: "a list", str: "text", int: "an integer", float: "a number"}
 
 
 class Stopwatch:
@@ -39,6 +57,9 @@ class Stopwatch:
         self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - start
 
 
+# What a record says
+
+
 def describe_versions() -> dict[str, str]:
     """What the figures of a run depend on, and nothing that names the machine."""
     return {
@@ -48,9 +69,18 @@ def describe_versions() -> dict[str, str]:
     }
 
 
-def describe_files(files: dict[str, Path]) -> dict[str, Any]:
+def describe_files(files: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
     """Size and SHA-256 of each file: what a run can be compared by."""
     return {name: {"bytes": path.stat().st_size, "sha256": _hash(path)} for name, path in files.items()}
+
+
+def describe_matrix(matrix: sp.csr_array) -> dict[str, Any]:
+    """The same of a matrix in memory."""
+    digest, n_bytes = hashlib.sha256(repr(matrix.shape).encode()), 0
+    for array in (matrix.indptr, matrix.indices, matrix.data):
+        digest.update(array.dtype.str.encode() + array.tobytes())
+        n_bytes += array.nbytes
+    return {"bytes": n_bytes, "sha256": digest.hexdigest()}
 
 
 def describe_selection(selection: Selection) -> dict[str, Any]:
@@ -65,28 +95,11 @@ def describe_selection(selection: Selection) -> dict[str, Any]:
     }
 
 
-def as_json(record: dict[str, Any]) -> str:
-    """Text of JSON, which has no NaN and no infinity: null stands for them."""
-    text = json.dumps(_plain(record), indent=2, ensure_ascii=False) + "\n"
-    # A file name that is no text holds half characters, which no file can; JSON knows them as \udc80.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def _describe_certificate(certificate: Certificate | None) -> dict[str, Any] | None:
     if certificate is None:
         return None
     names = ("value", "upper", "gap", "relative_gap", "rounds", "seconds", "interrupted")
     return {name: getattr(certificate, name) for name in names}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _hash(path: Path) -> str:
@@ -95,3 +108,109 @@ def _hash(path: Path) -> str:
         while part := file.read(CHUNK):
             digest.update(part)
     return digest.hexdigest()
+
+
+def list_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """The names of the values in which two records differ."""
+    changes = []
+    for name in sorted({*old, *new}):
+        before, after = old.get(name), new.get(name)
+        if isinstance(before, dict) and isinstance(after, dict):
+            changes += list_changes(before, after)
+        elif before != after:
+            changes.append(name)
+    return changes
+
+
+# How it is written and read
+
+
+def as_json(record: Mapping[str, Any]) -> str:
+    """Text of JSON, which has no NaN and no infinity: null stands for them."""
+    text = json.dumps(_plain(record), indent=2, ensure_ascii=False) + "\n"
+    # A file name that is no text holds half characters, which no file can; JSON knows them as \udc80.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_json(path: Path, record: Mapping[str, Any]) -> None:
+    """Write a record; it appears whole or not at all."""
+    with written_beside(path) as file:
+        file.write(as_json(record).encode())
+
+
+def read_json(path: Path, remedy: str = REMEDY) -> Any:
+    """What a file of JSON holds; where it cannot be read, the error ends with the remedy."""
+    try:
+        return parse_json(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+    except (OSError, ValueError) as error:
+        msg = f"{path} must be a record in JSON. Reading it failed: {error}. {remedy}."
+        raise FileError(msg) from error
+
+
+def _refuse_constant(name: str) -> None:
+    msg = f"{name} is not a JSON number"
+    raise ValueError(msg)
+
+
+class Record:
+    """An object of a JSON file that knows where it stands, so that what is missing can be named.
+
+    Parameters
+    ----------
+    values : dict
+        What the object holds.
+    place : str
+        The file, and the way from its top to this object.
+    """
+
+    def __init__(self, values: dict[str, Any], place: str) -> None:
+        self.values, self.place = values, place
+
+    @classmethod
+    def read(cls, path: Path) -> Record:
+        """The whole of a file, which must be text that can be shown."""
+        values = read_json(path)
+        try:
+            json.dumps(values, ensure_ascii=False).encode()
+        except ValueError as error:  # half characters
+            msg = f"{path} must be a record in JSON. Reading it failed: {error}. {REMEDY}."
+            raise FileError(msg) from error
+        if not isinstance(values, dict):
+            msg = f"{path} must be a record in JSON, an object. Got {type(values).__name__}. {REMEDY}."
+            raise FileError(msg)
+        return cls(values, str(path))
+
+    def get(self, key: str, kind: type, *, may_be_none: bool = False) -> Any:
+        """A value of the kind asked for; an integer is a number, too."""
+        value = self.values.get(key)
+        if value is None and may_be_none:
+            return None
+        kinds = (int, float) if kind is float else (kind,)
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            came = "nothing" if key not in self.values else f"{value!r:.60}"
+            msg = f"{self.place} must hold {key!r}, {_KINDS[kind]}. Got {came}. {REMEDY}."
+            raise FileError(msg)
+        return value
+
+    def part(self, key: str) -> Record:
+        """An object within this one."""
+        return Record(self.get(key, dict), f"{self.place}, {key}")
+
+    def parts(self, key: str) -> list[Record]:
+        """A list of objects within this one."""
+        items = self.get(key, list)
+        for number, item in enumerate(items):
+            if not isinstance(item, dict):
+                msg = f"{self.place} must hold objects in {key!r}. Got {item!r:.60} at place {number}."
+                raise FileError(msg)
+        return [Record(item, f"{self.place}, {key} {number}") for number, item in enumerate(items)]

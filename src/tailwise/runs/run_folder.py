@@ -1,4 +1,4 @@
-"""The folder of a run, read back: what was chosen, from what, and what came true."""
+"""The folder of a run: its files, and what they say of what was chosen, from what, and what came true."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailwise.datasets import load, load_label_names, load_labels, load_priors, load_selection
+from tailwise.datasets.formats.json_text import parse_json
+from tailwise.datasets.formats.output_folders import UNFINISHED, FolderKind
 from tailwise.errors import FileError
 from tailwise.inputs.priors import USUAL_PROPENSITY
-from tailwise.runs.json_records import Record
+from tailwise.runs.record import Record
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -19,9 +21,26 @@ if TYPE_CHECKING:
     from tailwise.inputs.chosen import Chosen
     from tailwise.utilities import LabelPriors
 
-__all__ = ["RUN_RECORD", "RunFolder", "read_run_folder"]
+__all__ = ["RUN_FILES", "RUN_KIND", "RUN_RECORD", "RunFolder", "read_run_folder"]
 
-RUN_RECORD = "run.json"
+RUN_RECORD, REPORT = "run.json", "report.html"
+RUN_FILES = (
+    *("model.tree", "calibrator.npz", "probabilities.npz", "selection.npz", "selection.tsv", "truth.npz"),
+    *("priors.npz", "labels.txt", RUN_RECORD),
+)
+
+
+def _list_files(folder: Path) -> list[str]:
+    """What the run in a folder wrote, as its record lists it, and the report about it."""
+    try:
+        names = parse_json((folder / RUN_RECORD).read_text(encoding="utf-8")).get("files")
+    except (OSError, ValueError, AttributeError):
+        names = None
+    known = [name for name in names if name in RUN_FILES] if isinstance(names, list) else [RUN_RECORD]
+    return [*known, REPORT]
+
+
+RUN_KIND = FolderKind(RUN_RECORD, "be the folder of an earlier run", _list_files)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +106,11 @@ class RunFolder:
 
 
 def read_run_folder(path: str | os.PathLike[str]) -> RunFolder:
-    """Read a folder; what its record speaks of must be there."""
+    """Read a folder; what its record lists must be there."""
     folder = Path(path)
+    if (folder / UNFINISHED).is_file() and not (folder / RUN_RECORD).is_file():
+        msg = f"{path} must be the folder of a finished run. It is not finished. Start the same run again to finish it."
+        raise FileError(msg)
     record = Record.read(folder / RUN_RECORD)
     configuration = record.part("configuration")
     search = configuration.get("selection", dict)
@@ -126,7 +148,7 @@ def _read_propensity(configuration: Record) -> tuple[float, float]:
 def _find(folder: Path, name: str) -> Path:
     path = folder / name
     if not path.is_file():
-        msg = f"{folder} must hold {name}, of which its record speaks. It is missing. Make the folder again."
+        msg = f"{folder} must hold {name}, which {RUN_RECORD} lists. It is missing. Make the folder again."
         raise FileError(msg)
     return path
 

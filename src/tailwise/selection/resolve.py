@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailwise.certificates.provable import is_provable
-from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads
+from tailwise.certificates.provable import check_provable, is_provable
+from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads, check_workers
 from tailwise.errors import InputError
 from tailwise.expectations import Exact, SemiEmpirical
 from tailwise.expectations.terms import raise_failure, supports_exact
@@ -23,7 +24,7 @@ from tailwise.selection.label_moves import label_moves, repair
 from tailwise.selection.no_budget import no_budget
 from tailwise.selection.problem import Problem, Proving, Request
 from tailwise.selection.rules import check_given, find_rules
-from tailwise.selection.start import check_start, start
+from tailwise.selection.start import STARTS, check_start, start
 from tailwise.utilities import as_utility
 from tailwise.utilities.utility import Batch
 
@@ -49,6 +50,7 @@ __all__ = [
 
 METHODS = ("auto", "instance", "ascent", "global", "greedy")
 EXPECTATIONS = ("auto", "semi", "exact")
+_NAMES = {field.name for field in fields(Request)}
 # Up to this number of candidates "auto" takes the time for label passes: 3 to 10 times that of row passes.
 MOST_GLOBAL_ENTRIES = 50_000_000
 # Up to this number "global" also looks for a better selection where prices point: a fraction of a second.
@@ -95,18 +97,24 @@ def resolve(request: Request) -> Problem:
     )
 
 
-def check_options(utility: Utility | str, k: Any, *, n_labels: int, priors: Any = None, **options: Any) -> None:
+def check_options(
+    utility: Utility | str, k: Any, *, n_labels: int, priors: LabelPriors | None, certify: bool = False, **options: Any
+) -> None:
     """Refuse options of `select` that no data could make right, before the data are there."""
-    request = Request(np.full((1, n_labels), 0.5), utility, k, priors=priors, **options)
+    request = Request(None, utility, k, **{name: options[name] for name in _NAMES & set(options)})
     _check_settings(request)
-    check_choice("fill", request.fill, ("auto", "least-loss", "none"))
-    chosen = as_utility(utility, load_priors_if_path(priors))
+    if isinstance(request.init, str):
+        check_choice("init", request.init, STARTS)
+    check_workers(request.workers)
+    chosen, context = as_utility(utility, priors), Totals.nothing(n_labels)
     one = Candidates(np.array([0, 1]), np.zeros(1, np.int32), np.full(1, 0.5), n_labels)
-    _, rules = find_rules(one, k if k is None or is_integer(k) else 1, None, request.fill)
-    context = check_context(request.context, chosen, n_labels)
-    batch = describe_batch(one, rules.budgets, priors, None, context)
-    name = _choose_expectation(request.expectation, chosen)
-    _choose_method(request.method, make_expectation(name, chosen, one, batch, context), rules)
+    _, rules = find_rules(one, 1 if k is not None and not is_integer(k) else k, None, request.fill)
+    p = request.condition_positives if isinstance(request.condition_positives, str) else None
+    batch = describe_batch(one, rules.budgets, priors, p, context)
+    expectation = make_expectation(_choose_expectation(request.expectation, chosen), chosen, one, batch, context)
+    _choose_method(request.method, expectation, rules)
+    if certify:
+        check_provable(chosen, expectation)
 
 
 def make_expectation(name: str, utility: Utility, candidates: Candidates, batch: Batch, context: Totals) -> Expectation:

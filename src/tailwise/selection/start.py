@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tailwise.inputs.candidates import Candidates
     from tailwise.selection.observer import Observer
 
-__all__ = ["check_start", "given_outcome", "start", "starting_positions"]
+__all__ = ["STARTS", "check_start", "given_outcome", "start", "starting_positions"]
 
 STARTS = ("top", "random", "greedy")
 

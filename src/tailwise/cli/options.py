@@ -1,0 +1,219 @@
+"""The options that several commands share: how to search, the label tree, its calibration, propensities, outputs."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tailwise.models.calibrator import Calibrator
+    from tailwise.models.label_tree import LabelTree
+
+__all__ = [
+    "add_calibration_options",
+    "add_propensity_option",
+    "add_search_options",
+    "add_tree_options",
+    "build_calibrator",
+    "build_tree",
+    "check_not_input",
+    "check_sizes",
+    "parse_budget",
+    "read_search_options",
+    "settle_calibration",
+]
+
+SEARCH_OPTIONS = (
+    *("method", "expectation", "init", "tolerance", "max_passes", "group_size", "fill"),
+    *("workers", "certify", "seed"),
+)
+TREE_OPTIONS = {
+    "tree": (str, "k-means, random or huffman"),
+    "arity": (int, "most children of an inner node"),
+    "leaf_size": (int, "most labels below a lowest inner node"),
+    "n_trees": (int, "trees whose probabilities are averaged"),
+    "loss": (str, "logistic or squared-hinge"),
+    "C": (float, "cost of an error"),
+    "positive_weight": (float, "cost of an error on a positive, in units of C"),
+    "threshold": (float, "drop smaller weights"),
+    "tolerance": (float, "train until nothing moves by more than this share of C"),
+    "max_epochs": (int, "maximum number of epochs of a node"),
+}
+CALIBRATION_DEFAULTS = {"by": "all", "folds": 5}
+PREFIX = "tree_"  # in the namespace of options, where selecting has a tolerance, too
+LARGEST_PROPENSITY = 100  # published parameters are below 3; weights of much larger ones cannot be calculated
+
+
+# How to search
+
+
+def add_search_options(parser: argparse.ArgumentParser, *, on_tree: bool = False) -> None:
+    """Add the group of options; where there is a label tree, a method more."""
+    methods = "auto, instance, ascent, global, greedy" + (", or tree: on the label tree itself" if on_tree else "")
+    search = parser.add_argument_group("search")
+    search.add_argument(
+        "--condition-positives",
+        choices=["candidates", "priors"],
+        default="candidates",
+        help="expected positives per label: those of the candidates, or the training priors times n, of which exact "
+        "expectation adds what exceeds the candidates (default: %(default)s)",
+    )
+    search.add_argument("--method", default="auto", help=f"{methods} (default: %(default)s)")
+    search.add_argument("--expectation", default="auto", help="auto, semi or exact (default: %(default)s)")
+    search.add_argument("--init", default="top", help="start of the ascent: top, random, greedy (default: %(default)s)")
+    search.add_argument(
+        "--tolerance", type=float, default=1e-7, help="stop below this gain a pass (default: %(default)s)"
+    )
+    search.add_argument("--max-passes", type=int, default=100, help="maximum number of passes (default: %(default)s)")
+    search.add_argument(
+        "--group-size",
+        type=_parse_group_size,
+        default="auto",
+        metavar="N",
+        help="instances that propose their labels at once (default: %(default)s)",
+    )
+    search.add_argument(
+        "--fill", default="auto", help="slots that no candidate takes: auto, least-loss or none (default: %(default)s)"
+    )
+    search.add_argument("--workers", type=int, help="threads (default: all cores)")
+    search.add_argument("--certify", action="store_true", help="prove how close to the optimum the selection is")
+    search.add_argument("--seed", type=int, default=0, help="seed of the visiting order (default: %(default)s)")
+
+
+def read_search_options(options: argparse.Namespace) -> dict[str, Any]:
+    """The options as `select` takes them."""
+    from tailwise.engines.threads import check_workers
+
+    check_workers(options.workers, "--workers")
+    values = {name: getattr(options, name) for name in SEARCH_OPTIONS}
+    values["condition_positives"] = "priors" if options.condition_positives == "priors" else None
+    return values
+
+
+def parse_budget(text: str) -> int | None:
+    """Labels per instance from text."""
+    if text.lower() == "none":
+        return None
+    try:
+        return int(text)
+    except ValueError as error:
+        msg = f"k must be an integer, or none for no budget. Got {text!r}."
+        raise argparse.ArgumentTypeError(msg) from error
+
+
+def _parse_group_size(text: str) -> int | str:
+    if text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError as error:
+        msg = f"--group-size must be an integer, or auto. Got {text!r}."
+        raise argparse.ArgumentTypeError(msg) from error
+
+
+# What to train
+
+
+def add_tree_options(parser: argparse.ArgumentParser) -> None:
+    """Add the group of options; their defaults are those of LabelTree."""
+    group = parser.add_argument_group("label tree (defaults are those of tailwise.LabelTree)")
+    for name, (kind, words) in TREE_OPTIONS.items():
+        flag = {"tolerance": "--tree-tolerance", "C": "-C"}.get(name, f"--{name.replace('_', '-')}")
+        group.add_argument(flag, dest=PREFIX + name, type=kind, metavar=kind.__name__.upper(), help=words)
+    group.add_argument(
+        "--no-normalise", dest=PREFIX + "normalise", action="store_const", const=False, help="features as they are"
+    )
+
+
+def add_calibration_options(group: Any) -> None:
+    """Add the options of a calibrator, but not the one that asks for it; see :func:`settle_calibration`."""
+    defaults = {name: f"(default: {value})" for name, value in CALIBRATION_DEFAULTS.items()}
+    group.add_argument("--by", help=f"one curve for all, or by frequency of labels {defaults['by']}")
+    group.add_argument("--folds", type=int, help=f"of the cross-validation {defaults['folds']}")
+
+
+def settle_calibration(options: argparse.Namespace, asked_by: str, **defaults: Any) -> None:
+    """Fill in the options of a calibrator that were left out; refuse one that is given where none is asked for."""
+    from tailwise.errors import InputError
+
+    is_asked = getattr(options, asked_by) is not None
+    for name, default in {**CALIBRATION_DEFAULTS, **defaults}.items():
+        if getattr(options, name) is None:
+            setattr(options, name, default)
+        elif not is_asked:
+            msg = f"--{name} belongs to a calibrator. Got it without --{asked_by}. Add --{asked_by}, or leave it out."
+            raise InputError(msg)
+
+
+def build_tree(options: argparse.Namespace, *, progress: bool) -> LabelTree:
+    """The estimator that the options describe, its parameters checked, not yet fitted."""
+    from tailwise.engines.threads import check_workers
+    from tailwise.inputs.checks import check_seed
+    from tailwise.models.features import LARGEST_SEED, check_parameters
+    from tailwise.models.label_tree import LabelTree
+
+    check_seed(options.seed, LARGEST_SEED)
+    check_workers(options.workers, "--workers")
+    given = {name: getattr(options, PREFIX + name) for name in (*TREE_OPTIONS, "normalise")}
+    parameters = {name: value for name, value in given.items() if value is not None}
+    model = LabelTree(**parameters, n_jobs=options.workers, random_state=options.seed, progress=progress)
+    check_parameters(model)
+    return model
+
+
+def build_calibrator(method: str, options: argparse.Namespace) -> Calibrator:
+    """The calibrator that the options describe, its parameters checked, not yet fitted."""
+    from tailwise.models.calibrator import Calibrator, check_parameters
+
+    calibrator = Calibrator(method, by=options.by, random_state=options.seed)
+    check_parameters(calibrator)
+    return calibrator
+
+
+# How to weigh labels, and what to write
+
+
+def add_propensity_option(parser: argparse.ArgumentParser, default: str) -> None:
+    """Add --propensity A B; the help says what is taken without it."""
+    parser.add_argument(
+        "--propensity",
+        nargs=2,
+        type=_parse_parameter,
+        metavar=("A", "B"),
+        help=f"parameters of propensity-scored metrics (default: {default})",
+    )
+
+
+def _parse_parameter(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= LARGEST_PROPENSITY:
+        msg = (
+            f"propensity must be two numbers above 0 and at most {LARGEST_PROPENSITY}, A and B. Got {text!r}. "
+            "The usual ones are 0.55 1.5."
+        )
+        raise argparse.ArgumentTypeError(msg)
+    return value
+
+
+def check_sizes(options: argparse.Namespace, *names: str) -> None:
+    """Refuse an option that is given and is not at least 1."""
+    from tailwise.inputs.checks import check_size
+
+    for name in names:
+        if getattr(options, name) is not None:
+            check_size(f"--{name}", getattr(options, name))
+
+
+def check_not_input(output: str, *inputs: str | None) -> None:
+    """Refuse to replace what a command reads."""
+    from tailwise.errors import FileError
+
+    for source in filter(None, inputs):
+        if os.path.exists(output) and os.path.exists(source) and os.path.samefile(output, source):
+            msg = f"The output must be another file than the input. Got {output} for both. Choose another name."
+            raise FileError(msg)

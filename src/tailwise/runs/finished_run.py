@@ -1,0 +1,186 @@
+"""What a run leaves: the model, what it predicts, what was chosen and what came true; in memory and in a folder."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.certificates import Certificate
+from tailwise.datasets import LabelNames, save, save_label_names, save_priors, save_selection
+from tailwise.datasets.formats.output_folders import claimed_folder
+from tailwise.datasets.formats.writing import file_errors_of, written_beside
+from tailwise.metrics import Evaluation, evaluate
+from tailwise.models.calibrator import Calibrator
+from tailwise.models.label_tree import LabelTree
+from tailwise.runs.record import write_json
+from tailwise.runs.run_folder import RUN_KIND, RUN_RECORD, RunFolder, read_run_folder
+from tailwise.selection import Selection, select
+from tailwise.utilities import LabelPriors, as_utility
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+__all__ = ["Run"]
+
+
+@dataclass(eq=False, repr=False)
+class Run:
+    """A finished run; made by :func:`run`, or read from its folder by :meth:`load`.
+
+    Attributes
+    ----------
+    model : LabelTree
+        Trained on all training instances.
+    calibrator : Calibrator or None
+        Fitted by cross-validation, where it was asked for.
+    probabilities : csr_array of shape (n, m) or None
+        The shortlists of the test instances, calibrated where there is a calibrator; None for ``method="tree"``.
+    selection : Selection
+        The labels chosen for the test instances.
+    priors : LabelPriors
+        Training frequencies.
+    truth : csr_array of shape (n, m) or None
+        The labels of the test instances, where known.
+    label_names : LabelNames or None
+        What the labels are called.
+    record : dict
+        What ``run.json`` says: configuration, seed, versions, inputs with their SHA-256, seconds, metrics.
+    """
+
+    model: LabelTree
+    calibrator: Calibrator | None
+    probabilities: sp.csr_array | None
+    selection: Selection
+    priors: LabelPriors
+    truth: sp.csr_array | None
+    label_names: LabelNames | None
+    record: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The time that each step took."""
+        return self.record["seconds"]
+
+    @cached_property
+    def evaluation(self) -> Evaluation | None:
+        """The selection on the true labels, what was expected of it beside it; None without true labels."""
+        if self.truth is None:
+            return None
+        basis: dict[str, Any] = {"expectation": self.selection.expectation, "probabilities": self.probabilities}
+        basis |= {"condition_positives": self._configuration["selection"]["condition_positives"]}
+        return evaluate(self.truth, self.selection, **basis, **self._measures)
+
+    @cached_property
+    def baseline(self) -> Evaluation | None:
+        """The k most probable labels on the true labels; None without these, without probabilities, without budget."""
+        k = self._configuration["k"]
+        if self.truth is None or self.probabilities is None or k is None:
+            return None
+        return evaluate(self.truth, select(self.probabilities, "precision", k, fill="none"), **self._measures)
+
+    @property
+    def _configuration(self) -> dict[str, Any]:
+        return self.record["configuration"]
+
+    @property
+    def _measures(self) -> dict[str, Any]:
+        a, b = self._configuration["propensity"]
+        return {"priors": self.priors, "propensity": (a, b), "k": self._configuration["k"]}
+
+    def summary(self) -> str:
+        """What a user wants to see at once."""
+        lines = [f"expected {self.selection.utility}: {self.selection.expected:.6f}"]
+        lines += [str(each) for each in (self.selection.certificate, self.evaluation) if each is not None]
+        return "\n".join([*lines, ", ".join(f"{step} {value:.1f} s" for step, value in self.seconds.items())])
+
+    def __repr__(self) -> str:
+        k = self._configuration["k"]
+        budget = "without budget" if k is None else f"at {k}"
+        return f"Run({self.selection.utility} {budget}, {self.selection.n_instances:,} test instances)"
+
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write a folder as ``tailwise run`` does; it appears whole or not at all.
+
+        Parameters
+        ----------
+        folder : path
+            A new or empty folder, or with `overwrite` that of an earlier run; other files in it are left alone.
+        overwrite : bool
+            Whether an earlier run may be replaced.
+        """
+        with claimed_folder(folder, RUN_KIND, overwrite=overwrite) as draft, file_errors_of(folder):
+            self.write(draft)
+
+    def write(self, folder: Path) -> None:
+        """Write everything into a folder that is there, the record last; :meth:`save` is for users."""
+        self.model.save(folder / "model.tree")
+        if self.calibrator is not None:
+            self.calibrator.save(folder / "calibrator.npz")
+        if self.probabilities is not None:
+            save(folder / "probabilities.npz", self.probabilities)
+        save_selection(folder / "selection.npz", self.selection)
+        if self.truth is not None:
+            save(folder / "truth.npz", self.truth)
+        save_priors(folder / "priors.npz", self.priors)
+        if self.label_names is not None:
+            save_label_names(folder / "labels.txt", self.label_names)
+            _write_names(folder / "selection.tsv", self.selection, self.label_names)
+        self.record["files"] = sorted([RUN_RECORD, *(each.name for each in folder.iterdir() if each.is_file())])
+        write_json(folder / RUN_RECORD, self.record)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Run:
+        """Read the folder of a finished run; steps of one that is not finished are used by :func:`run`.
+
+        The selection has no ``history``, and its certificate no ``prices``, which are not in the folder.
+        """
+        found = read_run_folder(folder)
+        is_calibrated = found.record.part("configuration").get("calibration", dict, may_be_none=True) is not None
+        return cls(
+            LabelTree.load(found.path / "model.tree"),
+            Calibrator.load(found.path / "calibrator.npz") if is_calibrated else None,
+            found.probabilities,
+            _read_selection(found),
+            found.priors,
+            found.truth,
+            found.names,
+            found.record.values,
+        )
+
+
+def _read_selection(found: RunFolder) -> Selection:
+    """The labels of the folder, with what the record says of how they were found."""
+    record = found.record.part("selection")
+    utility, expectation = as_utility(found.utility, found.priors, found.propensity), record.get("expectation", str)
+    proof, certificate = record.get("certificate", dict, may_be_none=True), None
+    if proof is not None:
+        parts = {name: proof[name] for name in ("value", "upper", "rounds", "seconds", "interrupted")}
+        certificate = Certificate(**parts, prices=np.empty(0), history=(), utility=utility, expectation=expectation)
+    return Selection(
+        found.selection.labels,
+        found.n_labels,
+        utility,
+        record.get("expected", float),
+        (),
+        record.get("passes", int),
+        found.record.part("seconds").get("select", float),
+        bool(record.values.get("converged")),
+        interrupted=False,
+        method=record.get("method", str),
+        expectation=expectation,
+        certificate=certificate,
+    )
+
+
+def _write_names(path: Path, selection: Selection, names: LabelNames) -> None:
+    with written_beside(path) as file:
+        file.write(b"instance\trank\tlabel\tname\n")
+        for i, row in enumerate(selection.labels):
+            for rank, j in enumerate(row[row >= 0], start=1):
+                words = dict.fromkeys((names.ids[j], names.title_of(j)))  # once, where they are the same
+                file.write(f"{i}\t{rank}\t{j}\t{' '.join(words).replace(chr(9), ' ')}\n".encode())

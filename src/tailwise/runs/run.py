@@ -1,0 +1,334 @@
+"""`run`: train, predict, select and evaluate in one go, with a record of how it was done."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import clone
+
+from tailwise import __version__
+from tailwise.datasets import load, save
+from tailwise.datasets.formats.output_folders import claimed_folder
+from tailwise.datasets.formats.writing import file_errors_of
+from tailwise.errors import InputError
+from tailwise.inputs.checks import check_choice, check_seed, check_size
+from tailwise.metrics.evaluate import check_propensity
+from tailwise.models.calibrator import Calibrator
+from tailwise.models.calibrator import check_parameters as check_calibrator
+from tailwise.models.features import LARGEST_SEED
+from tailwise.models.features import check_parameters as check_tree
+from tailwise.models.label_tree import LabelTree
+from tailwise.runs.finished_run import Run
+from tailwise.runs.record import Stopwatch, describe_selection, describe_versions
+from tailwise.runs.run_data import RunData, read_data
+from tailwise.runs.run_folder import RUN_KIND
+from tailwise.runs.steps import Steps, kept_steps
+from tailwise.selection import Selection, select
+from tailwise.selection.resolve import METHODS, check_options
+from tailwise.utilities import LabelPriors, as_utility
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+    from tailwise.utilities import Utility
+
+__all__ = ["Run", "fit_calibrator", "run"]
+
+ON_TREE = "tree"
+STARTS = ("top", "random", "greedy")
+SET_BY_THE_RUN = ("priors", "progress", "on_interrupt")  # options of `select` that nobody gives to a run
+
+
+def run(
+    data: Any,
+    utility: Utility | str,
+    k: int | None,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    model: LabelTree | None = None,
+    top: int = 100,
+    beam: int | None = None,
+    calibration: Calibrator | str | None = None,
+    folds: int = 5,
+    propensity: tuple[float, float] | None = None,
+    method: str = "auto",
+    certify: bool = False,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: bool = False,
+    **options: Any,
+) -> Run:
+    r"""Train a label tree, predict the test instances, choose their labels, and evaluate the choice.
+
+    The model estimates :math:`\eta_{ij} = P(y_{ij} = 1 \mid x_i)` for the ``top`` most probable labels of each test
+    instance; :func:`select` chooses k of them so that the expected utility of the whole test set is largest. What can
+    be refused is refused before the training.
+
+    Parameters
+    ----------
+    data : path, mapping or object
+        A folder with a data set, in any layout that :func:`tailwise.datasets.open_folder` reads; or the matrices ``X``,
+        ``Y``, ``X_test``, and, where known, ``Y_test`` and ``label_names``, as keys or as attributes. Without the
+        labels of the test instances nothing is evaluated.
+    utility : Utility or str
+        What to maximise, as for :func:`select`; priors are those of the training labels.
+    k : int or None
+        Labels per instance, or None for no budget.
+    output : path, optional
+        A folder for everything that comes of the run (:meth:`Run.save`). Finished steps are kept there while the run is
+        not finished: the same call on the same data goes on from them. A folder that was begun with other options or
+        other data is refused.
+    overwrite : bool
+        Replace the folder of an earlier run; other files in it are left alone.
+    model : LabelTree, optional
+        Its parameters are used, and a copy is trained; threads, seed and progress are those of the run.
+    top : int
+        Length of the shortlists.
+    beam : int, optional
+        Beam width of the prediction: nodes kept per level. Faster, no longer exact.
+    calibration : Calibrator or str, optional
+        Calibrate the probabilities: the method of a :class:`Calibrator`, or one that is not fitted yet.
+    folds : int
+        Of the cross-validation that fits the calibrator.
+    propensity : (float, float), optional
+        a and b of propensity-scored metrics and utilities. Default: those of the benchmark that has the sizes of the
+        data, else 0.55 and 1.5.
+    method, certify : str, bool
+        Of :func:`select`; ``method="tree"`` selects greedily on the tree itself, without shortlists.
+    seed : int
+        Of the training, the folds and the selection.
+    workers : int, optional
+        Threads; by default all cores. The result is the same for every number.
+    progress : bool
+        Show progress bars on standard error.
+    **options
+        Other options of :func:`select`: ``expectation``, ``init`` (by name), ``tolerance``, ``max_passes``, ``batch``,
+        ``fill``, ``condition_positives``.
+
+    Returns
+    -------
+    Run
+        With ``model``, ``calibrator``, ``probabilities``, ``selection``, ``evaluation``, ``baseline`` (the k most
+        probable labels), ``record`` and ``seconds``.
+
+    Examples
+    --------
+    >>> import tailwise as tw
+    >>> drawn = tw.datasets.make_like("Eurlex-4K", scale=0.02)
+    >>> data = dict(X=drawn.train_features, Y=drawn.train_labels, X_test=drawn.test_features, Y_test=drawn.test_labels)
+    >>> run = tw.run(data, "macro-f1", k=3)
+    >>> run.selection.labels.shape
+    (76, 3)
+    >>> run.evaluation["macro-f1"] > run.baseline["macro-f1"]
+    True
+    """
+    search = _read_search(method=method, certify=certify, seed=seed, workers=workers, **options)
+    tree, calibrator = _prepare(model, calibration, seed, workers, progress=progress)
+    watch = Stopwatch()
+    claimed = nullcontext() if output is None else claimed_folder(output, RUN_KIND, overwrite=overwrite)
+    with claimed as draft:
+        with watch.measure("load"):
+            found = read_data(data)
+        found.check_names()
+        priors, chosen = LabelPriors.from_labels(found.Y), found.propensity if propensity is None else propensity
+        wanted = as_utility(utility, priors, chosen)
+        task = _Task(found, priors, wanted, k, tree, calibrator, folds, top, beam, chosen, search, progress=progress)
+        task.check()
+        with kept_steps(output, task.identity, overwrite=overwrite) as steps:
+            watch.seconds = {**steps.seconds, **watch.seconds}
+            made = _make(task, steps, watch)
+            if output is not None and draft is not None:
+                with file_errors_of(output):
+                    made.write(draft)
+    return made
+
+
+def fit_calibrator(
+    calibrator: Calibrator, model: LabelTree, X: sp.csr_array, Y: sp.csr_array, *, folds: int, top: int
+) -> Calibrator:
+    """Fit a calibrator by cross-validation of a model; progress bars of single folds would say little."""
+    quiet = clone(model).set_params(progress=False)
+    return calibrator.fit_cross_validated(quiet, X, Y, folds=folds, top=top, progress=bool(model.progress))
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """All that a run depends on, with its data read."""
+
+    data: RunData
+    priors: LabelPriors
+    utility: Utility
+    k: int | None
+    model: LabelTree
+    calibrator: Calibrator | None
+    folds: int
+    top: int
+    beam: int | None
+    propensity: tuple[float, float]
+    search: dict[str, Any]
+    progress: bool
+
+    @property
+    def is_on_tree(self) -> bool:
+        return self.search["method"] == ON_TREE
+
+    @property
+    def select_options(self) -> dict[str, Any]:
+        return {"priors": self.priors, "progress": self.progress, **self.search}
+
+    def check(self) -> None:
+        """Refuse whatever can be refused before the training."""
+        check_size("top", self.top)
+        if self.beam is not None:
+            check_size("beam", self.beam)
+        check_size("folds", self.folds, 2)
+        check_propensity(self.propensity)
+        check_choice("method", self.search["method"], (*METHODS, ON_TREE))
+        check_choice("init", self.search["init"], STARTS)
+        n_labels = self.data.Y.shape[1]
+        if self.k is not None:
+            check_size("k", self.k, 1, n_labels)
+        if not self.is_on_tree:
+            check_options(self.utility, self.k, n_labels=n_labels, priors=self.priors, **self.search)
+        elif self.calibrator is not None or self.search["certify"] or self.k is None:
+            msg = (
+                "The method tree needs a budget, and goes without calibration and certificate. Leave these out, or use "
+                "the method auto."
+            )
+            raise InputError(msg)
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """The options, as the record has them."""
+        skipped = ("n_jobs", "progress", "random_state")
+        calibrator = self.calibrator
+        return {
+            "utility": str(self.utility),
+            "k": self.k,
+            "top": self.top,
+            "beam": self.beam,
+            "propensity": self.propensity,
+            "tree": {name: value for name, value in self.model.get_params().items() if name not in skipped},
+            "calibration": None if calibrator is None else {**calibrator.get_params(), "folds": self.folds},
+            "selection": {name: value for name, value in self.search.items() if name != "seed"},
+        }
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a run must share with an unfinished one to go on with its steps; not the number of threads."""
+        configuration = self.configuration
+        configuration["selection"].pop("workers")
+        inputs = {name: facts["sha256"] for name, facts in self.data.inputs.items()}
+        return {
+            "configuration": configuration,
+            "seed": self.search["seed"],
+            "inputs": inputs,
+            "tailwise": __version__,
+        }
+
+
+def _read_search(**given: Any) -> dict[str, Any]:
+    """The options of `select`, those that are not given at their defaults."""
+    parameters = inspect.signature(select).parameters.values()
+    defaults = {
+        each.name: each.default
+        for each in parameters
+        if each.kind is each.KEYWORD_ONLY and each.name not in SET_BY_THE_RUN
+    }
+    strange = next((name for name in given if name not in defaults), None)
+    if strange is not None:
+        msg = f"run() got an unexpected keyword argument {strange!r}"
+        raise TypeError(msg)
+    return {**defaults, **given}
+
+
+def _prepare(
+    model: LabelTree | None, calibration: Calibrator | str | None, seed: int, workers: int | None, *, progress: bool
+) -> tuple[LabelTree, Calibrator | None]:
+    """Copies of model and calibrator, their parameters checked, not fitted."""
+    check_seed(seed, LARGEST_SEED)
+    own = {"random_state": seed, "n_jobs": workers, "progress": progress}
+    tree = clone(LabelTree() if model is None else model).set_params(**own)
+    check_tree(tree)
+    if calibration is None:
+        return tree, None
+    calibrator = clone(Calibrator(calibration) if isinstance(calibration, str) else calibration)
+    check_calibrator(calibrator.set_params(random_state=seed))
+    return tree, calibrator
+
+
+def _make(task: _Task, steps: Steps, watch: Stopwatch) -> Run:
+    """Make every step that is not finished yet."""
+    data = task.data
+    model, calibrator = _train(task, steps, watch), _calibrate(task, steps, watch)
+    probabilities = None if task.is_on_tree else _predict(task, model, calibrator, steps, watch)
+    with watch.measure("select"):
+        selection = _select(task, model, probabilities)
+    facts = {
+        "configuration": task.configuration,
+        "seed": task.search["seed"],
+        "versions": describe_versions(),
+        "inputs": data.inputs,
+        "shapes": {"X.trn": data.X.shape, "Y.trn": data.Y.shape, "X.tst": data.X_test.shape},
+        "seconds": watch.seconds,
+        "selection": describe_selection(selection),
+    }
+    made = Run(model, calibrator, probabilities, selection, task.priors, data.Y_test, data.label_names, facts)
+    if data.Y_test is not None:
+        with watch.measure("evaluate"):
+            _ = made.evaluation, made.baseline
+    evaluation, baseline = made.evaluation, made.baseline
+    facts["metrics"] = None if evaluation is None else evaluation.to_dict()
+    facts["expected_metrics"] = None if evaluation is None else evaluation.expected
+    facts["top_k_metrics"] = None if baseline is None else baseline.to_dict()
+    return made
+
+
+def _train(task: _Task, steps: Steps, watch: Stopwatch) -> LabelTree:
+    found = steps.find("model.tree", LabelTree.load)
+    if found is not None:
+        return found.set_params(n_jobs=task.model.n_jobs, progress=task.progress)
+    with watch.measure("train"):
+        task.model.fit(task.data.X, task.data.Y)
+    steps.keep("model.tree", task.model.save, watch.seconds)
+    return task.model
+
+
+def _calibrate(task: _Task, steps: Steps, watch: Stopwatch) -> Calibrator | None:
+    if task.calibrator is None:
+        return None
+    found = steps.find("calibrator.npz", Calibrator.load)
+    if found is not None:
+        return found
+    with watch.measure("calibrate"):
+        data, options = task.data, {"folds": task.folds, "top": task.top}
+        fit_calibrator(task.calibrator, task.model, data.X, data.Y, **options)
+    steps.keep("calibrator.npz", task.calibrator.save, watch.seconds)
+    return task.calibrator
+
+
+def _predict(
+    task: _Task, model: LabelTree, calibrator: Calibrator | None, steps: Steps, watch: Stopwatch
+) -> sp.csr_array:
+    found = steps.find("probabilities.npz", load)
+    if found is not None:
+        return found
+    with watch.measure("predict"):
+        probabilities = model.predict_proba(task.data.X_test, top=task.top, beam=task.beam)
+        if calibrator is not None:
+            probabilities = calibrator.transform(probabilities)
+    steps.keep("probabilities.npz", lambda path: save(path, probabilities), watch.seconds)
+    return probabilities
+
+
+def _select(task: _Task, model: LabelTree, probabilities: sp.csr_array | None) -> Selection:
+    if probabilities is not None:
+        return select(probabilities, task.utility, task.k, **task.select_options)
+    assert task.k is not None
+    options = {name: task.search[name] for name in ("seed", "condition_positives")}
+    return model.select(task.data.X_test, task.utility, task.k, method=ON_TREE, **options)

@@ -1,0 +1,238 @@
+"""The data of a run: features and labels for training and for the test, from a folder or from matrices in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tailwise.errors import FileError, InputError
+from tailwise.inputs.priors import USUAL_PROPENSITY, LabelPriors
+from tailwise.runs.record import describe_files, describe_matrix
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+    from tailwise.datasets import Contents, DataFolder, DataSet, LabelNames
+
+__all__ = ["RunData", "read_data"]
+
+# Which part of a folder holds a matrix, and what to call what is missing there.
+PLACES = {
+    "X": ("train", "features and labels of training instances"),
+    "Y": ("train", "features and labels of training instances"),
+    "X_test": ("test", "features of test instances"),
+    "Y_test": ("test", "labels of test instances"),
+}
+SHORT = {"train": "trn", "test": "tst"}
+
+
+@dataclass(frozen=True, eq=False)
+class RunData:
+    """Features and labels for training and for the test; None for what is not there.
+
+    Attributes
+    ----------
+    X, X_test : csr_array or None
+        Features.
+    Y, Y_test : csr_array or None
+        0/1 matrices of the labels of the same instances.
+    label_names : LabelNames or None
+        What the labels are called.
+    instance_names : tuple of str or None
+        What the test instances are called.
+    files : dict of str to Path
+        The files that were found, by their role: "train features", "label names". Empty for matrices. A file of names
+        that does not fit the labels is not used; :meth:`check_names` refuses it.
+    path : Path or None
+        The folder.
+    drawn_after : str or None
+        The benchmark in whose shape the data were drawn, for synthetic data.
+    """
+
+    X: Any = None
+    Y: Any = None
+    X_test: Any = None
+    Y_test: Any = None
+    label_names: LabelNames | None = None
+    instance_names: tuple[str, ...] | None = None
+    files: dict[str, Path] = field(default_factory=dict)
+    path: Path | None = None
+    drawn_after: str | None = None
+
+    @cached_property
+    def priors(self) -> LabelPriors | None:
+        """Training frequencies of the labels; None without training labels."""
+        return None if self.Y is None else LabelPriors.from_labels(self.Y)
+
+    @property
+    def benchmark(self) -> DataSet | None:
+        """The data set of the catalogue that has these sizes; None for data that were drawn."""
+        from tailwise.datasets.catalogue.benchmarks import find_data_set_of_size
+
+        tests = [each for each in (self.X_test, self.Y_test) if each is not None]
+        if self.Y is None or not tests or self.drawn_after is not None:
+            return None
+        return find_data_set_of_size(self.Y.shape[0], tests[0].shape[0], self.Y.shape[1])
+
+    @property
+    def propensity(self) -> tuple[float, float]:
+        """a and b of the propensity model: those of the benchmark, or the usual ones."""
+        return USUAL_PROPENSITY if self.benchmark is None else self.benchmark.propensity
+
+    @property
+    def name(self) -> str:
+        """The name of the benchmark where the sizes are its sizes, else that of the folder."""
+        if self.drawn_after is not None:
+            return f"{self.drawn_after} (synthetic)"
+        if self.benchmark is not None:
+            return self.benchmark.name
+        return "data in memory" if self.path is None else self.path.resolve().name
+
+    def check_names(self) -> None:
+        """Refuse label names that are not one for each training label."""
+        from tailwise.datasets import load_label_names
+
+        path, names, m = self.files.get("label names"), self.label_names, 0 if self.Y is None else self.Y.shape[1]
+        if names is None and path is not None:
+            names = load_label_names(path)
+        if names is None or len(names) == m:
+            return
+        if path is None:
+            msg = f"label_names must hold one name for each of the {m} labels. Got {len(names)}."
+            raise InputError(msg)
+        msg = f"{path} must hold one line for each of the {m} labels. Got {len(names)}. Fix or remove the file."
+        raise FileError(msg)
+
+    @cached_property
+    def inputs(self) -> dict[str, dict[str, Any]]:
+        """Size and SHA-256 of each file that a run reads, by its name, or of each matrix."""
+        if self.path is None:
+            matrices = {name: getattr(self, name) for name in PLACES}
+            return {name: describe_matrix(each) for name, each in matrices.items() if each is not None}
+        paths = {path for role, path in self.files.items() if role != "filter"}
+        return describe_files({path.name: path for path in sorted(paths)})
+
+
+def read_data(source: Any, *, needs: Iterable[str] = ("X", "Y", "X_test")) -> RunData:
+    """Read a folder of any layout, or take matrices, and check that they belong together.
+
+    Parameters
+    ----------
+    source : path, mapping or object
+        A folder (:func:`tailwise.datasets.open_folder`), or matrices: the keys of a mapping, or attributes, X, Y,
+        X_test, Y_test and label_names.
+    needs : iterable of str
+        Which of X, Y, X_test and Y_test must be there. Test data are only read where some of them are needed.
+    """
+    needs = tuple(needs)
+    data = _read_folder(source, needs) if isinstance(source, (str, os.PathLike)) else _take_matrices(source, needs)
+    _check_shapes(data)
+    return data
+
+
+def _read_folder(path: str | os.PathLike[str], needs: tuple[str, ...]) -> RunData:
+    from tailwise.datasets import open_folder
+    from tailwise.datasets.catalogue.source_lock import read_lock
+
+    folder = open_folder(path)
+    train, test = _load_parts(folder, {PLACES[name][0] for name in needs})
+    labels = train or test
+    lock = read_lock(folder.path)
+    found = {
+        "X": None if train is None else train.features,
+        "Y": None if train is None else train.matrix,
+        "X_test": _load_alone(folder, needs) if test is None else test.features,
+        "Y_test": None if test is None else test.matrix,
+    }
+    for name in needs:
+        if found[name] is None:
+            _refuse_missing(folder.path, *PLACES[name])
+    return RunData(
+        **found,
+        label_names=None if labels is None else folder.load_names(labels.matrix.shape[1]),
+        instance_names=None if test is None else test.instance_names,
+        files=_list_files(folder),
+        path=folder.path,
+        drawn_after=lock["name"] if lock is not None and lock.get("source") == "synthetic" else None,
+    )
+
+
+def _load_parts(folder: DataFolder, needed: set[str]) -> tuple[Contents | None, Contents | None]:
+    """Training and test part; the test part only where it is needed."""
+    from tailwise.datasets.catalogue.data_folder import made_as_wide
+    from tailwise.inputs.label_names import count_names
+
+    train = folder.load("train") if "train" in folder.labels else None
+    test = folder.load("test") if "test" in folder.labels and "test" in needed else None
+    if train is None or test is None:
+        return train, test
+    return made_as_wide(train, test, 0 if folder.names is None else count_names(folder.names))
+
+
+def _load_alone(folder: DataFolder, needs: tuple[str, ...]) -> sp.csr_array | None:
+    """Features of test instances whose labels are not known."""
+    is_there = "X_test" in needs and "test" in folder.features and "test" not in folder.labels
+    return folder.load_features("test") if is_there else None
+
+
+def _refuse_missing(path: Path, part: str, what: str) -> NoReturn:
+    short = SHORT[part]
+    msg = (
+        f"{path} must hold {what}, as X.{short}.npz with Y.{short}.npz, {short}_X_Xf.txt with {short}_X_Y.txt, "
+        f"or {part}.txt with both. Got none. See what is there with: tailwise data info {path}"
+    )
+    raise FileError(msg)
+
+
+def _list_files(folder: DataFolder) -> dict[str, Path]:
+    files = {f"{part} labels": path for part, path in folder.labels.items()}
+    files |= {f"{part} features": path for part, path in folder.features.items()}
+    others = {"label names": folder.names, "filter": folder.filter}
+    return files | {role: path for role, path in others.items() if path is not None}
+
+
+def _take_matrices(source: Any, needs: tuple[str, ...]) -> RunData:
+    from tailwise.datasets import LabelNames
+    from tailwise.inputs.matrices import canonical_csr
+    from tailwise.metrics.evaluation_inputs import read_truth
+    from tailwise.models.features import check_labels
+
+    names = (*PLACES, "label_names")
+    get = source.get if isinstance(source, Mapping) else lambda name: getattr(source, name, None)
+    given = {name: get(name) for name in names}
+    missing = [name for name in needs if given[name] is None]
+    if missing:
+        came = ", ".join(name for name in names if given[name] is not None) or "none of them"
+        msg = (
+            f"data must be a folder, or hold matrices named {', '.join(needs)}. Got {type(source).__name__} with "
+            f"{came}. Use dict(X=..., Y=..., X_test=..., Y_test=...)."
+        )
+        raise InputError(msg)
+    X, X_test = (None if given[name] is None else canonical_csr(given[name], name) for name in ("X", "X_test"))
+    Y = None if given["Y"] is None or X is None else check_labels(given["Y"], X.shape[0])
+    Y_test = None if given["Y_test"] is None else read_truth(given["Y_test"]).matrix
+    return RunData(X, Y, X_test, Y_test, LabelNames.of(given["label_names"]))
+
+
+def _check_shapes(data: RunData) -> None:
+    """Training and test must have the same features and labels."""
+    for first, second, axis, what in (
+        ("X", "X_test", 1, "features"),
+        ("Y", "Y_test", 1, "labels"),
+        ("X_test", "Y_test", 0, "instances"),
+    ):
+        one, other = getattr(data, first), getattr(data, second)
+        if one is not None and other is not None and one.shape[axis] != other.shape[axis]:
+            rule = f"{_title(data, second)} must have the {one.shape[axis]} {what} of {_title(data, first)}"
+            msg = f"{rule}. Got {other.shape[axis]}."
+            raise InputError(msg)
+
+
+def _title(data: RunData, name: str) -> str:
+    """What the user calls a matrix: by its file, or by its key."""
+    role = f"{PLACES[name][0]} {'features' if name.startswith('X') else 'labels'}"
+    return data.files[role].name if role in data.files else name

@@ -1,0 +1,106 @@
+"""The finished steps of an unfinished run: kept in its output folder, and read when the run is started again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tailwise.datasets.formats.json_text import parse_json
+from tailwise.datasets.formats.writing import file_errors_of, real
+from tailwise.errors import FileError
+from tailwise.runs.record import as_json, list_changes, read_json, write_json
+from tailwise.runs.run_folder import RUN_FILES
+
+__all__ = ["Steps", "kept_steps", "list_kept_steps"]
+
+STEPS, BEGUN = ".tailwise-steps", "begun.json"
+
+Read = TypeVar("Read")
+
+
+class Steps:
+    """What the finished steps of a run gave, in files of a hidden folder in its output.
+
+    Parameters
+    ----------
+    folder : Path or None
+        The hidden folder; None where nothing is kept.
+    identity : mapping
+        What the run is: only one that is the same may go on with its steps.
+    """
+
+    def __init__(self, folder: Path | None, identity: Mapping[str, Any]) -> None:
+        self.folder, self._identity = folder, identity
+        self.seconds: dict[str, float] = {}
+
+    def find(self, name: str, read: Callable[[Path], Read]) -> Read | None:
+        """What a file holds; None where it is not there, or damaged: the step is then repeated."""
+        if self.folder is None or not (self.folder / name).is_file():
+            return None
+        try:
+            return read(self.folder / name)
+        except FileError:
+            return None
+
+    def keep(self, name: str, write: Callable[[Path], None], seconds: Mapping[str, float]) -> None:
+        """Write a file, and the seconds of all steps so far."""
+        if self.folder is None or not self.folder.is_dir():  # somebody replaced the output, which publishing reports
+            return
+        with file_errors_of(self.folder.parent):
+            write(self.folder / name)
+            write_json(self.folder / BEGUN, {"identity": self._identity, "seconds": seconds})
+
+    def begin(self, *, overwrite: bool) -> None:
+        """Make the folder, or go on with one of the same run; that of another run is only cleared when told to."""
+        assert self.folder is not None
+        found = self._read_begun()
+        changes = list_changes(found["identity"], parse_json(as_json(self._identity))) if found else []
+        if changes and not overwrite:
+            msg = (
+                f"The output must be new, or the unfinished folder of the same run. Got {self.folder.parent}, which "
+                f"was begun with other values of: {', '.join(changes)}. Choose another folder, or overwrite this one."
+            )
+            raise FileError(msg)
+        if changes or not found:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir()
+        else:
+            self.seconds = found["seconds"]
+
+    def _read_begun(self) -> dict[str, dict[str, Any]]:
+        """What was begun, and the seconds of its steps; nothing where there is no such file, or a damaged one."""
+        found = self.find(BEGUN, read_json)
+        if isinstance(found, dict) and all(isinstance(found.get(key), dict) for key in ("identity", "seconds")):
+            return found
+        return {}
+
+
+@contextmanager
+def kept_steps(
+    output: str | os.PathLike[str] | None, identity: Mapping[str, Any], *, overwrite: bool
+) -> Iterator[Steps]:
+    """The steps that a run has finished before; those that it finishes within the block are kept if it fails."""
+    if output is None:
+        yield Steps(None, identity)
+        return
+    steps = Steps(real(output) / STEPS, identity)
+    assert steps.folder is not None
+    with file_errors_of(output):
+        steps.begin(overwrite=overwrite)
+    try:
+        yield steps
+    except BaseException:
+        if not list_kept_steps(output):
+            shutil.rmtree(steps.folder, ignore_errors=True)
+        raise
+    shutil.rmtree(steps.folder, ignore_errors=True)
+
+
+def list_kept_steps(output: str | os.PathLike[str]) -> list[str]:
+    """The files of finished steps in the folder of a run that is not finished."""
+    folder = real(output) / STEPS
+    return sorted(path.name for path in folder.iterdir() if path.name in RUN_FILES) if folder.is_dir() else []
