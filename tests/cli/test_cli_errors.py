@@ -99,7 +99,7 @@ OPTIONS = {
     "init": (SELECT + " --init bottom", r"init must be one of top, random, greedy, or a selection\. Got 'bottom'\."),
     "tolerance": (SELECT + " --tolerance nan", r"tolerance must be a finite number of at least 0\. Got nan\."),
     "passes": (SELECT + " --max-passes 0", r"max_passes must be an integer of at least 1\. Got 0\."),
-    "batch": (SELECT + " --batch 0", r"batch must be an integer of at least 1, or 'auto'\. Got 0\."),
+    "batch": (SELECT + " --group-size 0", r"group_size must be an integer of at least 1, or 'auto'\. Got 0\."),
     "fill": (SELECT + " --fill all", r"fill must be one of auto, least-loss, none\. Got 'all'\."),
     "workers": (SELECT + " --workers 0", r"workers must be an integer of at least 1.*Got 0\."),
     "seed": (SELECT + " --seed=-1", r"seed must be an integer of at least 0\. Got -1\."),
@@ -151,7 +151,7 @@ USAGE = {
     "no k": ("select probabilities.npz -u macro-f1 -o chosen.npz", "required: -k"),
     "k text": (SELECT.replace("3", "many"), r"k must be an integer, or none for no budget\. Got 'many'\."),
     "k fraction": (SELECT.replace("3", "1.5"), r"k must be an integer, or none for no budget\. Got '1\.5'\."),
-    "batch text": (SELECT + " --batch some", r"batch must be an integer, or auto\. Got 'some'\."),
+    "batch text": (SELECT + " --group-size some", r"--group-size must be an integer, or auto\. Got 'some'\."),
     "format": ("evaluate truth.npz chosen.npz --format xml", "invalid choice: 'xml'"),
     "propensity": (
         "evaluate truth.npz chosen.npz --propensity 0.5 0",

@@ -65,7 +65,7 @@ def interrupt(start_on_terminal, folder, output, *options):
 
 
 def test_nothing_is_written(start_on_terminal, large_folder):
-    code, out, seen = interrupt(start_on_terminal, large_folder, "nothing.npz", "--batch", 1, "--workers", 1)
+    code, out, seen = interrupt(start_on_terminal, large_folder, "nothing.npz", "--group-size", 1, "--workers", 1)
     assert code == 130
     assert out == ""
     assert "tailwise: interrupted, nothing written (--keep-partial would keep the best so far)" in seen

@@ -357,12 +357,12 @@ def test_options_of_the_run_are_kept(make_run):
 
 
 def test_limits_of_the_search_are_in_the_command(make_run):
-    options = ("--max-passes", "1", "--tolerance", "0.001", "--batch", "7")
+    options = ("--max-passes", "1", "--tolerance", "0.001", "--group-size", "7")
     folder = make_run("-u", "macro-f1", "-k", "2", *options)
     point = read(folder).data["dials"]["trade-off"]["points"][1]
     assert "--max-passes 1" in point["command"]
     assert "--tolerance 0.001" in point["command"]
-    assert "--batch 7" in point["command"]
+    assert "--group-size 7" in point["command"]
 
 
 @pytest.mark.parametrize("expectation", ["exact", "semi"])
