@@ -56,7 +56,7 @@ REFUSED = {
     ),
     "k float": ({"k": 2.0}, f"{NO_BUDGETS} 2.0."),
     "k short": ({"k": [1, 2]}, "k as an array must hold one budget per instance, 4. Got 2."),
-    "priors": ({"priors": tw.LabelPriors([1, 2], 9)}, "priors must be of the 3 labels of probabilities. Got 2 labels."),
+    "priors": ({"priors": tw.LabelPriors([1, 2], 9)}, "priors covers 2 labels, probabilities has 3."),
     "p": ({"condition_positives": [1.0]}, "condition_positives must be 3 finite numbers of at least 0, one per label."),
 }
 

@@ -10,10 +10,7 @@ from reference import optimum
 from reference import selection as reference
 
 import tailwise as tw
-from tailwise.certificates import prices
 from tailwise.datasets import zipf_candidates
-from tailwise.selection import bca as ascent
-from tailwise.selection import proving, repairing
 
 MATRIX = reference.random_matrix(7, 30, 12, density=0.6)
 LOOSE = zipf_candidates(300, 200, 15)  # has a gap in the first rounds
@@ -199,32 +196,25 @@ def test_progress_is_shown_on_standard_error_only_when_asked_for(capsys):
 # Ctrl-C
 
 
-def interrupt_proof(monkeypatch, n_rounds, of_rounds):
-    """Ctrl-C in the round after `n_rounds` whole ones, of the proof that may take `of_rounds`."""
-    descend, bound, calls = proving.descend, prices.bound_part, []
+def interrupt_after(n_passes, stage="proof"):
+    """An observer that is interrupted after so many passes of a stage, as by Ctrl-C."""
+    seen = []
 
-    def proof(function, start, least, rounds):
-        is_asked_for = rounds == of_rounds  # prices that only improve the selection are another matter
-        monkeypatch.setattr(prices, "bound_part", interrupted if is_asked_for else bound)
-        return descend(function, start, least, rounds)
-
-    def interrupted(*arguments):
-        calls.append(arguments)
-        if len(calls) > n_rounds:
+    def on_pass(each):
+        seen.extend([each] if each.stage == stage else [])
+        if len(seen) == n_passes:
             raise KeyboardInterrupt
-        return bound(*arguments)
 
-    monkeypatch.setattr(proving, "descend", proof)
+    return on_pass
 
 
 @pytest.mark.parametrize("n_rounds", [1, 3])
-def test_interrupt_carries_the_bound_so_far(monkeypatch, n_rounds):
+def test_interrupt_carries_the_bound_so_far(n_rounds):
     selection = tw.select(LOOSE, "macro-f1", 3)
     options = {"rounds": 17, "target_gap": 0.0, "workers": 1}
     whole = tw.certify(LOOSE, "macro-f1", 3, selection, **options)
-    interrupt_proof(monkeypatch, n_rounds, 17)
     with pytest.raises(tw.errors.Interrupted) as caught:
-        tw.certify(LOOSE, "macro-f1", 3, selection, **options)
+        tw.certify(LOOSE, "macro-f1", 3, selection, **options, on_pass=interrupt_after(n_rounds))
     found = caught.value.best
     assert (found.interrupted, found.rounds) == (True, n_rounds)
     assert found.history == whole.history[:n_rounds]
@@ -235,45 +225,27 @@ def test_interrupt_carries_the_bound_so_far(monkeypatch, n_rounds):
 
 
 @pytest.mark.parametrize("expectation", ["semi", "exact"])
-def test_interrupt_while_a_better_selection_is_looked_for(monkeypatch, expectation):
+def test_interrupt_while_a_better_selection_is_looked_for(expectation):
     """What comes out is worth what it says, though the totals were those of another selection."""
-
-    def interrupted(problem, positions, history):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(repairing, "climb_globally", interrupted)
-    for certify in (False, True):
-        options = {"expectation": expectation, "certify": certify, "on_interrupt": "return"}
-        found = tw.select(LOOSE, "macro-f1", 3, **options)
-        assert found.interrupted
-        value = tw.expected_utility(LOOSE, "macro-f1", found, 3, expectation=expectation)
-        assert found.expected == pytest.approx(value, rel=1e-9)
-
-
-def test_interrupt_of_the_first_round_keeps_the_selection(monkeypatch):
-    whole = tw.select(LOOSE, "macro-f1", 3, method="ascent")
-    interrupt_proof(monkeypatch, 0, 100)
-    with pytest.raises(tw.errors.Interrupted) as caught:
-        tw.select(LOOSE, "macro-f1", 3, method="ascent", certify=True)
-    assert caught.value.best.certificate is None
-    np.testing.assert_array_equal(caught.value.best.labels, whole.labels)
+    n_label_passes = []
+    options = {"expectation": expectation, "tolerance": 0.0}
+    tw.select(LOOSE, "macro-f1", 3, **options, on_pass=lambda each: n_label_passes.append(each.stage == "labels"))
+    n_passes = sum(n_label_passes) - 1  # the last one but one, which the prices led to
+    found = tw.select(
+        LOOSE, "macro-f1", 3, **options, on_pass=interrupt_after(n_passes, "labels"), on_interrupt="return"
+    )
+    assert found.interrupted
+    value = tw.expected_utility(LOOSE, "macro-f1", found, 3, expectation=expectation)
+    assert found.expected == pytest.approx(value, rel=1e-9)
 
 
-def test_an_interrupted_bound_is_returned_where_that_is_asked_for(monkeypatch):
-    interrupt_proof(monkeypatch, 2, 17)
-    found = tw.certify(LOOSE, "macro-f1", 3, rounds=17, target_gap=0.0, workers=1, on_interrupt="return")
+def test_an_interrupted_bound_is_returned_where_that_is_asked_for():
+    options = {"rounds": 17, "target_gap": 0.0, "workers": 1, "on_interrupt": "return"}
+    found = tw.certify(LOOSE, "macro-f1", 3, **options, on_pass=interrupt_after(2))
     assert (found.interrupted, found.rounds) == (True, 2)
 
 
-def test_interrupt_before_there_is_a_bound(monkeypatch):
-    """While tailwise makes a selection of its own, or before the first round is over: there is nothing to return."""
-    interrupt_proof(monkeypatch, 0, 17)
+def test_interrupt_before_there_is_a_bound():
+    """While tailwise makes a selection of its own there is nothing to return."""
     with pytest.raises(KeyboardInterrupt):
-        tw.certify(LOOSE, "macro-f1", 3, rounds=17, target_gap=0.0)
-
-    def interrupted(*arguments):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(ascent, "run_pass", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        tw.certify(LOOSE, "macro-f1", 3, rounds=17)
+        tw.certify(LOOSE, "macro-f1", 3, rounds=17, on_pass=interrupt_after(1, "rows"))

@@ -81,7 +81,7 @@ OPTIONS = {
         SELECT.replace("macro-f1", "log") + " --priors fewer.npz",
         r"of the 60 labels of probabilities\. Got 50",
     ),
-    "unused priors of fewer labels": (SELECT + " --priors fewer.npz", r"must be of the 60 labels .* Got 50 labels"),
+    "unused priors of fewer labels": (SELECT + " --priors fewer.npz", r"priors covers 50 labels, probabilities has 60"),
     "priors are probabilities": (SELECT + " --priors probabilities.npz", r"must hold only 0 and 1, as labels are"),
     "no such priors": (SELECT + " --priors missing.npz", r"file that exists\. Got missing\.npz"),
     "no priors to scale": (SELECT + " --condition-positives priors", r"needs priors\..*\(--priors FILE\)"),
@@ -114,7 +114,7 @@ OPTIONS = {
         r"selection must have the 200 instances of truth\. Got 500\.",
     ),
     "other labels": ("evaluate truth.npz fewer.npz", r"200 instances and 60 labels of truth\. Got 500 and 50\."),
-    "other priors": ("evaluate truth.npz truth.npz --priors fewer.npz", r"priors must be of the 60 labels .*Got 50"),
+    "other priors": ("evaluate truth.npz truth.npz --priors fewer.npz", r"priors covers 50 labels, truth has 60"),
     "metric": ("evaluate truth.npz truth.npz -m macro-f", r"Got 'macro-f'\. Did you mean 'macro-f1'\?"),
     "metric of priors": ("evaluate truth.npz truth.npz -m ps-precision", r"needs label priors\..*\(--priors FILE\)"),
     "propensity without priors": (

@@ -32,7 +32,8 @@ REQUESTS = {
         {"utility": "macro-recall", "k": 3, "priors": True, "condition_positives": "priors"},
     ),
     "search options": (
-        "-u macro-f1 -k 3 --method ascent --init random --tolerance 1e-3 --max-passes 4 --group-size 2 --seed 5 --workers 1",
+        "-u macro-f1 -k 3 --method ascent --init random --tolerance 1e-3 --max-passes 4 --group-size 2 --seed 5 "
+        "--workers 1",
         {
             "utility": "macro-f1",
             "k": 3,

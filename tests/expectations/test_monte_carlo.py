@@ -28,6 +28,12 @@ def random_problem(seed):
     return matrix, labels
 
 
+def of(seed, utility):
+    """A random problem as the arguments of monte_carlo."""
+    matrix, labels = random_problem(seed)
+    return matrix, utility, labels
+
+
 @pytest.mark.parametrize("name", [*utilities.NAMES, "0.7*precision + 0.3*macro-f1 + 0.1*coverage"])
 def test_mean_agrees_with_the_exact_expectation(name):
     matrix, labels = random_problem(1)
@@ -144,19 +150,19 @@ def test_result():
 @pytest.mark.parametrize("draws", [0, 1, -5, 2.0, "many", None, True])
 def test_draws(draws):
     with pytest.raises(InputError, match=r"draws must be an integer of at least 2, as one draw .* Got "):
-        monte_carlo(*random_problem(0), "macro-f1", draws=draws)
+        monte_carlo(*of(0, "macro-f1"), draws=draws)
 
 
 @pytest.mark.parametrize("seed", [-1, 0.5, None])
 def test_seed(seed):
     with pytest.raises(InputError, match=r"seed must be an integer of at least 0. Got "):
-        monte_carlo(*random_problem(0), "macro-f1", seed=seed)
+        monte_carlo(*of(0, "macro-f1"), seed=seed)
 
 
 @pytest.mark.parametrize("k", [0, -1, np.nan, np.inf, "3", True])
 def test_k(k):
     with pytest.raises(InputError, match=r"k must be a finite number above 0. Got .* Leave it out"):
-        monte_carlo(*random_problem(0), "precision", k=k)
+        monte_carlo(*of(0, "precision"), k=k)
 
 
 def test_selection_of_another_size():

@@ -13,6 +13,7 @@ from tailwise.errors import InputError
 from tailwise.expectations.distributions import expect_by_probabilities
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.chosen import Chosen
+from tailwise.inputs.totals import Totals
 from tailwise.utilities import Utility, as_utility
 from tailwise.utilities.utility import Batch
 
@@ -79,12 +80,14 @@ def batch_of(candidates, extra=0.0):
 def expected_by_library(terms, matrix, chosen, *, extra=0.0, **options):
     candidates = Candidates.of(matrix)
     chosen = Chosen.of(np.asarray(chosen, dtype=bool))
-    return expect_by_probabilities(terms, candidates, chosen, batch_of(candidates, extra), **options)
+    m = candidates.n_labels
+    terms = [(m * factor, term) for factor, term in terms]  # sums over labels, not means
+    return expect_by_probabilities(terms, candidates, chosen, batch_of(candidates, extra), Totals.nothing(m), **options)
 
 
 def terms_of(utility):
     utility = as_utility(utility)
-    return [(factor, term.formula) for factor, term in utility.terms]
+    return list(utility.terms)
 
 
 # Against the references
@@ -177,7 +180,7 @@ def test_extra_positives(utility, psi):
 def test_label_without_candidates(extra):
     matrix, chosen = np.zeros((6, 2)), np.zeros((6, 2), dtype=bool)
     matrix[:, 1], chosen[:4, 0] = 0.5, True  # label 0 is chosen four times, with probability 0
-    own_terms = [(1.0, OWN.formula)]
+    own_terms = [(1.0, OWN)]
     expected, errors = expected_by_library(own_terms, matrix, chosen, extra=np.array([extra, 0.0]))
     slow = reference.convolve_label(lambda t, q, p, n: own(t, q, p), matrix[:, 0], chosen[:, 0], extra)
     assert abs(expected[0] - slow) <= errors[0]
@@ -262,11 +265,12 @@ def test_error_bound_holds_at_any_tolerance(tolerance, utility):
     matrix, chosen = random_problem(11, 200, 18)
     extra = np.resize([0.0, 0.0, 3.0], 18)
     terms = terms_of(utility)
-    ((_, formula),) = terms
+    ((_, term),) = terms
+    formula = term.formula
     expected, errors = expected_by_library(terms, matrix, chosen, extra=extra, tolerance=tolerance)
     for j in range(18):
         slow = reference.convolve_label(
-            lambda *counts: formula.function(*counts, formula.parameter), matrix[:, j], chosen[:, j], extra[j]
+            lambda *counts: formula.function(*counts, formula.parameters), matrix[:, j], chosen[:, j], extra[j]
         )
         assert abs(expected[j] - slow) <= errors[j]
 
@@ -305,7 +309,7 @@ def test_inputs_are_not_changed():
     candidates, selection = Candidates.of(matrix), Chosen.of(chosen)
     batch = batch_of(candidates, 0.5)
     before = [array.copy() for array in (matrix, selection.labels, batch.condition_positives)]
-    expect_by_probabilities(terms_of("macro-f1"), candidates, selection, batch)
+    expect_by_probabilities(terms_of("macro-f1"), candidates, selection, batch, Totals.nothing(candidates.n_labels))
     for old, new in zip(before, (matrix, selection.labels, batch.condition_positives), strict=True):
         np.testing.assert_array_equal(old, new)
 
@@ -321,4 +325,6 @@ def test_shape_of_the_selection_is_checked():
     candidates = Candidates.of(np.full((4, 3), 0.5))
     for labels, n_labels in ((np.zeros((5, 1), dtype=int), 3), (np.zeros((4, 1), dtype=int), 2)):
         with pytest.raises(InputError, match=r"selection must have the 4 instances and 3 labels of the probabilities"):
-            expect_by_probabilities([], candidates, Chosen.of(labels, n_labels), batch_of(candidates))
+            expect_by_probabilities(
+                [], candidates, Chosen.of(labels, n_labels), batch_of(candidates), Totals.nothing(candidates.n_labels)
+            )

@@ -125,7 +125,7 @@ def test_expectations_match_files_by_name(tmp_path):
     tw.save(tmp_path / "p.jsonl", probabilities, instance_names=NAMES)
     (tmp_path / "s.jsonl").write_text("".join(json.dumps({"id": NAMES[row], "labels": [row]}) + "\n" for row in order))
     paths = tmp_path / "p.jsonl", tmp_path / "s.jsonl"
-    assert tw.expected_utility(*paths, "precision", 1) == pytest.approx(0.75)
+    assert tw.expected_utility(paths[0], "precision", paths[1], 1) == pytest.approx(0.75)
     assert tw.certify(paths[0], "precision", 1, paths[1]).value == pytest.approx(0.75)
 
 

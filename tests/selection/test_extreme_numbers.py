@@ -90,8 +90,8 @@ def test_weights_that_are_no_numbers():
         tw.utilities.WeightedInstance(w11="much")
 
 
-def test_a_batch_that_is_an_array():
-    with pytest.raises(InputError, match="batch must be an integer of at least 1, or 'auto'"):
+def test_a_group_size_that_is_an_array():
+    with pytest.raises(InputError, match="group_size must be an integer of at least 1, or 'auto'"):
         semi.select([[0.5]], "macro-f1", 1, group_size=np.array([1, 2]))
 
 

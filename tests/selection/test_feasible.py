@@ -17,7 +17,7 @@ pytestmark = pytest.mark.boundscheck
 def test_given_labels_without_candidates_are_not_compulsory():
     probabilities = np.array([[0, 0, 0.0], [0.9, 0, 0], [0.8, 0.1, 0]])
     certificate = tw.certify(probabilities, "macro-f1", 1, [[0, -1]] * 3)
-    assert certificate.upper >= semi.select(probabilities, "macro-f1", 1).expected
+    assert certificate.upper >= tw.select(probabilities, "macro-f1", 1).expected
 
 
 def test_certify_does_not_fill_what_must_stay_empty():
@@ -75,7 +75,7 @@ def test_what_is_not_stored_does_not_come_out(form, utility):
 def test_the_warning_points_at_the_caller():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        semi.select(bought(), "precision", 5)
+        tw.select(bought(), "precision", 5)
     assert [each.filename for each in caught] == [__file__]
 
 

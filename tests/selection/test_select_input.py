@@ -17,7 +17,7 @@ PRIORS = tw.LabelPriors([1, 2, 3], 9)
 EVERY_INIT = "init must be one of top, random, greedy, or a selection. Got"
 NO_BUDGETS = "k must be an integer, an array of integers with one budget per instance, or None. Got"
 NO_POSITIVES = "condition_positives must be 3 finite numbers of at least 0, one per label. Got"
-OTHER_PRIORS = "priors must be of the 3 labels of probabilities. Got 2 labels."
+OTHER_PRIORS = "priors covers 2 labels, probabilities has 3."
 
 REFUSED = {
     "method": ({"method": "best"}, "method must be one of auto, instance, ascent, global, greedy. Got 'best'."),
@@ -52,15 +52,15 @@ REFUSED = {
     "max_passes": ({"max_passes": 0}, "max_passes must be an integer of at least 1. Got 0."),
     "max_passes float": ({"max_passes": 10.0}, "max_passes must be an integer of at least 1. Got 10.0."),
     "batch": (
-        {"batch": 0},
-        "batch must be an integer of at least 1, or 'auto'. Got 0. The paper's algorithm is 1.",
+        {"group_size": 0},
+        "group_size must be an integer of at least 1, or 'auto'. Got 0. The paper's algorithm is 1.",
     ),
-    "batch text": ({"batch": "all"}, "batch must be an integer of at least 1, or 'auto'. Got 'all'."),
-    "batch float": ({"batch": 2.5}, "batch must be an integer of at least 1, or 'auto'. Got 2.5."),
-    "batch True": ({"batch": True}, "batch must be an integer of at least 1, or 'auto'. Got True."),
+    "batch text": ({"group_size": "all"}, "group_size must be an integer of at least 1, or 'auto'. Got 'all'."),
+    "batch float": ({"group_size": 2.5}, "group_size must be an integer of at least 1, or 'auto'. Got 2.5."),
+    "batch True": ({"group_size": True}, "group_size must be an integer of at least 1, or 'auto'. Got True."),
     "batch array": (
-        {"batch": np.array([1, 2])},
-        "batch must be an integer of at least 1, or 'auto'. Got array([1, 2]).",
+        {"group_size": np.array([1, 2])},
+        "group_size must be an integer of at least 1, or 'auto'. Got array([1, 2]).",
     ),
     "seed": ({"seed": -1}, "seed must be an integer of at least 0. Got -1."),
     "seed None": ({"seed": None}, "seed must be an integer of at least 0. Got None."),
@@ -195,7 +195,7 @@ def test_files_stand_for_what_they_hold(tmp_path, utility):
     "options",
     [
         {"seed": np.int64(3)},
-        {"batch": np.int32(2)},
+        {"group_size": np.int32(2)},
         {"max_passes": np.uint8(5)},
         {"tolerance": 0},
         {"tolerance": np.float32(1e-3)},

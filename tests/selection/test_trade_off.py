@@ -129,7 +129,7 @@ def test_other_bad_input_is_refused():
         semi.trade_off(MATRIX, "precision", "macro-f1", 9, alphas=[0.5])
     with pytest.raises(InputError, match=r"k must be"):
         semi.trade_off(MATRIX, "precision", "macro-f1", None, alphas=[0.5])
-    with pytest.raises(InputError, match=r"priors must be of the 8 labels of probabilities\. Got 2 labels\."):
+    with pytest.raises(InputError, match=r"priors covers 2 labels, probabilities has 8\."):
         semi.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.5], priors=tw.LabelPriors([1, 2], 9))
     with pytest.raises(InputError, match=r"selection must have the 29 instances of truth"):
         semi.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.5], truth=TRUTH[1:])

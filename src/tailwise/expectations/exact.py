@@ -93,15 +93,15 @@ class Exact:
         q = np.bincount(rows.labels[selected], minlength=m) + np.bincount(others, minlength=m)
         return self._count(positions, others, q + self.context.q)
 
+    def fits(self, state: State) -> bool:
+        return not (self.uses_nodes and self._find_misfits(state).any())
+
     def refit(self, state: State, positions: NDArray) -> None:
-        if not self.uses_nodes:
+        if self.fits(state):
             return
-        q, placed_for = state.counts[:, totals.Q], state.nodes.placed_for
-        is_wanted = ~self._quadrature.fits(np.maximum(1.0, q), placed_for)
+        is_wanted, placed_for = self._find_misfits(state), state.nodes.placed_for
         labels = np.flatnonzero(is_wanted)
-        if not labels.size:
-            return
-        placed_for[labels] = np.maximum(1.0, q[labels])
+        placed_for[labels] = np.maximum(1.0, state.counts[labels, totals.Q])
         fresh = self._quadrature.place(labels, placed_for[labels], kernels.SUM + 1)
         state.nodes.linear[labels], state.nodes.product[labels] = fresh.linear, fresh.product
         kernels.multiply_generating(self.candidates.rows, state.nodes, is_wanted)
@@ -135,6 +135,10 @@ class Exact:
         if not plain:
             return value
         return value + Exact(Mixture(plain), self.candidates, self.batch, self.context).value_of(chosen)
+
+    def _find_misfits(self, state: State) -> NDArray:
+        """Labels whose nodes were placed for another number of instances than they have."""
+        return ~self._quadrature.fits(np.maximum(1.0, state.counts[:, totals.Q]), state.nodes.placed_for)
 
     def _count(self, positions: NDArray, others: NDArray, q: NDArray) -> State:
         nodes = self._place_nodes(positions, np.maximum(1.0, q)) if self.uses_nodes else NO_NODES

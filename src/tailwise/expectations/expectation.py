@@ -79,6 +79,9 @@ class Expectation(Protocol):
         `others` are selected labels that are no candidates of their instance: of probability 0.
         """
 
+    def fits(self, state: State) -> bool:
+        """Whether labels are selected about as often as the state was made for."""
+
     def refit(self, state: State, positions: NDArray) -> None:
         """Bring a state up to date for labels that are selected much more or less often than it was made for."""
 

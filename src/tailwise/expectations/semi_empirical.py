@@ -58,6 +58,9 @@ class SemiEmpirical:
         raise_failure(self.utility)
         return state
 
+    def fits(self, state: State) -> bool:
+        return True
+
     def refit(self, state: State, positions: NDArray) -> None:
         """Counts hold for any selection."""
 

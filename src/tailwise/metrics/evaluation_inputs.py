@@ -108,7 +108,7 @@ def read_priors(priors: Any, truth: Truth) -> LabelPriors | None:
     n_labels = truth.shape[1]
     label_priors = LabelPriors.from_labels(priors)
     if label_priors.n_labels != n_labels:
-        msg = f"priors must be of the {n_labels} labels of truth. Got {label_priors.n_labels} labels."
+        msg = f"priors covers {label_priors.n_labels} labels, truth has {n_labels}. Give the priors of the same labels."
         raise InputError(msg)
     return label_priors
 

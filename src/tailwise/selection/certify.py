@@ -15,8 +15,11 @@ from tailwise.selection.select import run
 from tailwise.selection.start import given_outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tailwise.certificates import Certificate
     from tailwise.inputs.totals import Totals
+    from tailwise.selection.observer import Pass
     from tailwise.selection.problem import Problem
     from tailwise.utilities import Utility
 
@@ -38,6 +41,8 @@ def certify(
     condition_positives: Any = None,
     workers: int | None = None,
     seed: int = 0,
+    on_pass: Callable[[Pass], Any] | None = None,
+    max_seconds: float | None = None,
     progress: bool = False,
     on_interrupt: str = "raise",
 ) -> Certificate:
@@ -61,6 +66,8 @@ def certify(
         Maximum number of price updates. One round gives a valid bound, more give a closer one.
     target_gap : float
         Stop when the bound is within this share of the value of the selection.
+    on_pass, max_seconds
+        As for :func:`select`; rounds are told of as passes of the stage "proof".
     progress : bool
         Show progress bars on standard error.
     on_interrupt : {"raise", "return"}
@@ -94,6 +101,7 @@ def certify(
     (0.289, 0.667)
     """
     check_choice("on_interrupt", on_interrupt, ("raise", "return"))
+    observer = Observer(on_pass, max_seconds, progress=progress)
     problem = resolve(
         Request(
             probabilities,
@@ -110,7 +118,6 @@ def certify(
             judged=selection,
         )
     )
-    observer = Observer(progress=progress)
     certificate = _judge(problem, observer) if problem.judged is not None else run(problem, observer).certificate
     if certificate is None:  # Ctrl-C before the first round: there is no bound yet
         raise KeyboardInterrupt

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailwise.expectations.expectation import check_value
+from tailwise.expectations.expectation import check_value, locate
 from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.totals import Totals
 from tailwise.kernels import label_state as counts
@@ -111,10 +111,9 @@ def _fill(problem: Problem, outcome: Outcome) -> tuple[NDArray, State]:
 
     Filled slots are not foreseen by the passes, so that what was found on the way may end higher; then it is taken.
     """
-    labels, state = _labels_of(problem, outcome.positions, outcome.state), outcome.state
+    labels, state = _labels_of(problem, outcome.positions, outcome.state)
     for positions in outcome.others if problem.rules.fills else ():
-        other = problem.expectation.count(positions)
-        other_labels = _labels_of(problem, positions, other)
+        other_labels, other = _labels_of(problem, positions, problem.expectation.count(positions))
         if _value_of(problem, other_labels, other) > _value_of(problem, labels, state):
             labels, state = other_labels, other
     return labels, state
@@ -127,8 +126,8 @@ def _value_of(problem: Problem, labels: NDArray, state: State) -> float:
     return problem.expectation.value(state)
 
 
-def _labels_of(problem: Problem, positions: NDArray, state: State) -> NDArray:
-    """The labels of positions, sorted and filled; the state becomes that of the labels."""
+def _labels_of(problem: Problem, positions: NDArray, state: State) -> tuple[NDArray, State]:
+    """The labels of positions, sorted and filled, and their state."""
     rows, terms, rules = problem.candidates.rows, problem.expectation.terms, problem.rules
     labels = np.empty_like(positions)
     labels_at(rows, positions, labels)
@@ -136,7 +135,9 @@ def _labels_of(problem: Problem, positions: NDArray, state: State) -> NDArray:
     if rules.fills:
         fill_least_loss(terms, state, labels, rules.budgets)
     problem.engine.check()
-    return labels
+    if not problem.expectation.fits(state):  # filling may select a label much more often than passes do
+        state = problem.expectation.count(*locate(Chosen(labels, problem.candidates.n_labels), problem.candidates))
+    return labels, state
 
 
 def _totals_of(problem: Problem, labels: NDArray, state: State) -> Totals:

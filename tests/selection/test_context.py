@@ -1,0 +1,220 @@
+"""Selecting on top of what was decided elsewhere: totals as a value, and as the context of a selection."""
+
+import functools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from reference import context as reference
+
+import tailwise as tw
+from tailwise.errors import FileError, InputError
+from tailwise.inputs.totals import Totals
+
+N, M, K = 4, 3, 1
+EXACT = ("macro-precision", "macro-recall", "macro-f1", "macro-fbeta(2)", "macro-jaccard", "coverage")
+SEMI = (*EXACT, "macro-balanced-accuracy", "macro-gmean")
+METHODS = ("auto", "ascent", "global", "greedy")
+
+pytestmark = pytest.mark.boundscheck
+
+
+def random_matrix(seed, n=N, m=M):
+    rng = np.random.default_rng(seed)
+    return np.round(rng.beta(0.5, 1.0, (n, m)), 3)
+
+
+def random_context(seed, *, observed=False):
+    """The totals of another selection, observed or expected."""
+    rng = np.random.default_rng(seed + 1000)
+    matrix, labels = random_matrix(seed + 1, 5), rng.integers(0, M, (5, 1))
+    if observed:
+        return Totals.of(labels, truth=sp.csr_array((rng.random((5, M)) < 0.4).astype(int)))
+    return Totals.of(labels, matrix)
+
+
+def as_reference(totals):
+    names = ("t", "q", "p", "known_t", "known_p")
+    failure = np.exp(totals.log_failure)
+    return {**{name: getattr(totals, name) for name in names}, "n": totals.n_instances, "failure": failure}
+
+
+def mark(labels, m=M):
+    return [[int(j in row) for j in range(m)] for row in labels.tolist()]
+
+
+@pytest.mark.parametrize("observed", [False, True])
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("seed", range(3))
+def test_exact_value_is_that_of_the_poisson_model(seed, name, observed):
+    matrix, context = random_matrix(seed), random_context(seed, observed=observed)
+    if name == "coverage" and not observed:
+        pytest.skip("coverage multiplies failure probabilities and needs no model")
+    for method in METHODS if name != "macro-recall" else ("auto",):
+        found = tw.select(matrix, name, K, method=method, expectation="exact", context=context)
+        psis = [reference.PSI[name]] * M
+        value = reference.expect_exactly(psis, matrix, mark(found.labels), as_reference(context))
+        assert found.expected == pytest.approx(value, rel=1e-6, abs=1e-9)
+        again = tw.expected_utility(matrix, name, found, K, context=context)
+        assert again == pytest.approx(value, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", SEMI)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(3))
+def test_semi_empirical_value_and_optimum(seed, method, name):
+    matrix, context = random_matrix(seed), random_context(seed)
+    psis = [reference.PSI[name]] * M
+    value = functools.partial(reference.expect_semi, psis, matrix, context=as_reference(context))
+    found = tw.select(matrix, name, K, method=method, expectation="semi", context=context, fill="least-loss")
+    assert found.expected == pytest.approx(value(mark(found.labels)), rel=1e-9)
+    assert found.expected <= reference.best_of_all(value, N, M, K) + 1e-12
+
+
+@pytest.mark.parametrize("name", ["macro-gmean", "macro-hmean", "macro-auc"])
+@pytest.mark.parametrize("observed", [False, True])
+def test_laws_with_a_context(name, observed):
+    matrix, context = random_matrix(5), random_context(5, observed=observed)
+    found = tw.select(matrix, name, K, expectation="exact", context=context)
+    assert found.expected == pytest.approx(tw.expected_utility(matrix, name, found, K, context=context), rel=1e-9)
+    if name == "macro-gmean":
+        psis = [reference.gmean] * M
+        value = reference.expect_exactly(psis, matrix, mark(found.labels), as_reference(context))
+        assert found.expected == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", [*SEMI, "precision", "hamming", "0.5*precision + 0.5*coverage"])
+@pytest.mark.parametrize("seed", range(2))
+def test_two_halves_have_the_value_of_the_union(seed, name):
+    matrix = np.random.default_rng(seed).beta(0.3, 2.0, (40, 12))
+    first = tw.select(matrix[:20], name, 2, expectation="semi")
+    second = tw.select(matrix[20:], name, 2, expectation="semi", context=Totals.of(first, matrix[:20]))
+    both = np.concatenate([first.labels, second.labels])
+    union = tw.expected_utility(matrix, name, both, 2, expectation="semi")
+    assert second.expected == pytest.approx(union, rel=1e-9)
+    total = first.totals + second.totals
+    whole = Totals.of(both, matrix)
+    for part in ("t", "q", "p", "n_instances", "n_slots"):
+        np.testing.assert_allclose(getattr(total, part), getattr(whole, part), rtol=1e-9, atol=1e-12)
+
+
+def test_the_exact_model_is_not_the_union_and_how_far_off_it_can_be():
+    """One certain hit elsewhere: the union knows its F1 to be 1, a Poisson variable of mean 1 does not."""
+    nothing, hit = np.array([[0.0, 0.0]]), np.array([[1.0, 0.0]])
+    labels, none = [[0, -1, -1]], [[-1, -1, -1]]
+    expected = tw.expected_utility(nothing, "macro-f1", none, 1, context=Totals.of(labels, hit))
+    assert expected == pytest.approx(0.7358 / 2, abs=1e-4)
+    known = Totals.of(labels, truth=sp.csr_array(hit.astype(int)))
+    assert tw.expected_utility(nothing, "macro-f1", none, 1, context=known) == pytest.approx(0.5, abs=1e-6)
+
+
+@pytest.mark.parametrize("expectation", ["semi", "exact"])
+@pytest.mark.parametrize(
+    "name", ["macro-precision", "macro-f1", "macro-recall", "macro-jaccard", "coverage", "precision"]
+)
+@pytest.mark.parametrize("observed", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_hold_with_a_context(seed, observed, name, expectation):
+    matrix, context = random_matrix(seed), random_context(seed, observed=observed)
+    best = max(
+        tw.expected_utility(matrix, name, np.array(labels)[:, None], K, expectation=expectation, context=context)
+        for labels in np.ndindex(*[M] * N)
+    )
+    given = np.random.default_rng(seed).integers(0, M, (N, 1))
+    options = {"expectation": expectation, "context": context, "fill": "least-loss"}
+    judged = tw.certify(matrix, name, K, given, **options)
+    assert judged.upper >= best - 1e-9
+    assert judged.value == pytest.approx(
+        tw.expected_utility(matrix, name, given, K, expectation=expectation, context=context), rel=1e-9
+    )
+    found = tw.select(matrix, name, K, certify=True, **options)
+    assert found.certificate.upper >= best - 1e-9
+    assert found.expected <= best + 1e-9
+    assert found.expected >= 0.97 * best
+
+
+def test_no_budget_with_a_context():
+    matrix, context = random_matrix(3), random_context(3)
+    found = tw.select(matrix, "macro-f1", None, expectation="semi", context=context)
+    values = []
+    for marks in np.ndindex(*[2] * (N * M)):
+        is_chosen = np.reshape(marks, (N, M)).tolist()
+        values.append(reference.expect_semi([reference.f1] * M, matrix, is_chosen, as_reference(context)))
+    assert found.expected == pytest.approx(max(values), rel=1e-9)
+
+
+def test_an_empty_context_changes_nothing():
+    matrix = random_matrix(8, 30, 9)
+    for expectation in ("semi", "exact"):
+        with_, without = (
+            tw.select(matrix, "0.5*macro-f1 + 0.5*coverage", 2, expectation=expectation, context=context)
+            for context in (Totals.nothing(9), None)
+        )
+        np.testing.assert_array_equal(with_.labels, without.labels)
+        assert with_.expected == without.expected
+
+
+# Totals as a value
+
+
+def test_totals_add_subtract_and_scale():
+    first, second = random_context(1), random_context(2)
+    total = first + second
+    np.testing.assert_allclose(total.t, first.t + second.t)
+    np.testing.assert_allclose((total - second).t, first.t)
+    np.testing.assert_allclose((total - second).log_failure, first.log_failure)
+    half = 0.5 * total
+    np.testing.assert_allclose(half.q, total.q / 2)
+    assert half.n_instances == 5
+    assert (0 * total).q.sum() == 0
+    mixed = first + random_context(3, observed=True)
+    assert not mixed.is_observed
+    np.testing.assert_array_equal(mixed.known_t, random_context(3, observed=True).t)
+    with pytest.raises(InputError, match="must be part of the others"):
+        first - total
+    with pytest.raises(InputError, match="finite number of at least 0"):
+        -1 * first
+    with pytest.raises(InputError, match="Totals of 3 and of 4 labels"):
+        first + Totals.nothing(4)
+
+
+def test_totals_of_a_selection_are_those_counted_anew():
+    matrix = random_matrix(4, 30, 7)
+    for name in ("macro-f1", "coverage"):
+        found = tw.select(matrix, name, 2)
+        counted = Totals.of(found, matrix)
+        for part in ("t", "q", "p"):
+            np.testing.assert_allclose(getattr(found.totals, part), getattr(counted, part), atol=1e-12)
+        assert (found.totals.log_failure is None) == (name == "macro-f1")
+
+
+def test_totals_are_saved_and_loaded(tmp_path):
+    for totals in (
+        random_context(1),
+        random_context(2, observed=True),
+        tw.select(random_matrix(1), "macro-f1", 1).totals,
+    ):
+        totals.save(tmp_path / "totals.npz")
+        again = Totals.load(tmp_path / "totals.npz")
+        for part in ("t", "q", "p", "known_t", "known_p", "n_instances", "n_slots", "log_failure"):
+            np.testing.assert_array_equal(getattr(again, part), getattr(totals, part))
+    np.savez(tmp_path / "other.npz", t=np.zeros(3))
+    with pytest.raises(FileError, match=r"must be a file that Totals\.save wrote"):
+        Totals.load(tmp_path / "other.npz")
+    content = bytearray((tmp_path / "totals.npz").read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    (tmp_path / "totals.npz").write_bytes(bytes(content))
+    with pytest.raises(FileError):
+        Totals.load(tmp_path / "totals.npz")
+
+
+def test_bad_contexts_are_refused():
+    matrix = random_matrix(1)
+    with pytest.raises(InputError, match=r"context must be Totals, such as selection\.totals\. Got dict"):
+        tw.select(matrix, "macro-f1", 1, context={})
+    with pytest.raises(InputError, match=r"context covers 4 labels, probabilities has 3"):
+        tw.select(matrix, "macro-f1", 1, context=Totals.nothing(4))
+    with pytest.raises(InputError, match=r"context must hold failure probabilities, which coverage needs"):
+        tw.select(matrix, "coverage", 1, context=tw.select(matrix, "macro-f1", 1).totals)
+    with pytest.raises(InputError, match=r"needs either probabilities or truth"):
+        Totals.of([[0]])
