@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import tailwise as tw
 from tailwise.cli.main import main
 from tailwise.datasets import find_data_set, load, load_labels, load_priors, load_selection, save
-from tailwise.datasets.catalogue.source_lock import write_lock
+from tailwise.datasets.catalogue.data_folder import write_lock
 from tailwise.models.calibrator import Calibrator
 from tailwise.models.label_tree import LabelTree
 from tailwise.report.comparison import judge

@@ -11,7 +11,7 @@ from tailwise.errors import FileError, MissingExtraError
 from tailwise.inputs.chosen import Chosen
 
 WRONG = {
-    "label": ("a.txt", "2 3 4\n1,x 0:1\n2 1:1\n", r"line 2: expected a label number\. Got 'x 0:1'\. Mend the line"),
+    "label": ("a.txt", "2 3 4\n1,x 0:1\n2 1:1\n", r"line 2: expected a label number\. Got 'x 0:1'\. Fix the line"),
     "label out of range": ("a.txt", "2 3 4\n1 0:1\n4 1:1\n", r"line 3: expected a label number below 4\. Got '4 1:1'"),
     "feature out of range": (
         "a.txt",
@@ -238,7 +238,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, name):
             return real_open("/dev/full", "wb")
         return real_open(path, *arguments, **options)
 
-    monkeypatch.setattr("tailwise.datasets.formats.writing.open", open_full, raising=False)
+    monkeypatch.setattr("tailwise.datasets.formats.disk.open", open_full, raising=False)
     with pytest.raises(
         FileError, match=r"could not be written: .*[Nn]o space left on device.*Free the space or choose"
     ):

@@ -147,7 +147,7 @@ def test_labels_are_ones_without_stored_zeros(tmp_path):
 @pytest.mark.parametrize(("value", "came"), [(0.25, "0.25"), (2, "2"), (-1, "-1"), (np.nan, "nan")])
 def test_labels_other_than_0_and_1_are_refused(tmp_path, value, came):
     save(tmp_path / "a.npz", np.array([[1, value]]))
-    with pytest.raises(FileError, match=rf"a\.npz must hold only 0 and 1, as labels are\. Got {came}\. Is this"):
+    with pytest.raises(FileError, match=rf"a\.npz must hold only 0 and 1\. Got {came}\. Is this"):
         load_labels(tmp_path / "a.npz")
 
 
@@ -208,5 +208,5 @@ def test_a_ranking_must_agree_with_its_matrix(tmp_path, labels, message):
 
 def test_probabilities_are_no_selection(tmp_path, dense):
     save(tmp_path / "a.npz", dense)
-    with pytest.raises(FileError, match=r"the selection in .*a\.npz as a matrix must hold only 0 and 1"):
+    with pytest.raises(FileError, match=r"the selection in .*a\.npz must hold only 0 and 1"):
         load_selection(tmp_path / "a.npz")

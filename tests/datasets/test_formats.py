@@ -114,7 +114,7 @@ def test_blocks_are_the_whole_in_pieces(tmp_path, dense, name, rows):
 
 @pytest.mark.parametrize("text", ["1 2:1\n", "2:1\n", "a:1\n", '{"labels": [1]}\n'])
 def test_blocks_come_before_the_file_is_read(tmp_path, text, monkeypatch):
-    for module in ("text_lines.BLOCK", "prediction_text.ROWS", "jsonl.ROWS"):
+    for module in ("text.BLOCK", "prediction_text.ROWS", "jsonl.ROWS"):
         monkeypatch.setattr(f"tailwise.datasets.formats.{module}", 20)
     path = tmp_path / ("a.jsonl" if text.startswith("{") else "a.txt")
     path.write_text(text * 100 + "x:y\n")
@@ -361,7 +361,7 @@ def test_bad_files_of_names(tmp_path, dense):
     with pytest.raises(FileError, match=r"labels\.txt: label names must differ\. Got 'a' twice"):
         save(tmp_path / "a.jsonl", dense, label_names=tmp_path / "labels.txt")
     (tmp_path / "labels.txt").write_bytes(b"\xff\n")
-    with pytest.raises(FileError, match=r"labels\.txt must be text in UTF-8\. Byte 0 is none\."):
+    with pytest.raises(FileError, match=r"labels\.txt must be text in UTF-8\. Invalid UTF-8 at byte 0\."):
         tw.datasets.load_label_names(tmp_path / "labels.txt")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tailwise.datasets import check_writable_target, load, save
-from tailwise.datasets.formats.writing import written_beside
+from tailwise.datasets.formats.disk import written_beside
 from tailwise.errors import FileError
 
 

@@ -18,7 +18,7 @@ examples:
   tailwise data list
       the data sets of the catalogue, with their sizes
   tailwise data get Eurlex-4K
-      download, verify and unpack it to a folder Eurlex-4K; run again after an interruption, it goes on
+      download, verify and unpack it to a folder Eurlex-4K
   tailwise data get Eurlex-4K --archive Downloads/Eurlex.zip
       the same from an archive at hand
   tailwise data get AmazonCat-13K --synthetic --scale 0.1 --out small
@@ -119,17 +119,16 @@ def _fetch(data: DataSet, folder: str, options: argparse.Namespace) -> list[_Par
     from tailwise.datasets import get_data
 
     parts: list[_Part] = []
-    with _Bar(data.name, is_shown=sys.stderr.isatty() and not options.quiet) as bar:
-        get_data(
-            data.name,
-            folder,
-            url=options.url,
-            archive=options.archive,
-            sha256=options.sha256,
-            overwrite=options.overwrite,
-            on_bytes=bar.update,
-            on_part=lambda part, contents: parts.append(_describe(part, contents)),
-        )
+    get_data(
+        data.name,
+        folder,
+        url=options.url,
+        archive=options.archive,
+        sha256=options.sha256,
+        overwrite=options.overwrite,
+        progress=sys.stderr.isatty() and not options.quiet,
+        on_part=lambda part, contents: parts.append(_describe(part, contents)),
+    )
     return parts
 
 
@@ -172,7 +171,7 @@ def _print_data_set(data: DataSet) -> None:
 def _print_folder(folder: str, parts: list[_Part] | None = None) -> None:
     """What is in a folder, read and not only looked at; checksums compared where they were recorded."""
     from tailwise.datasets import open_folder
-    from tailwise.datasets.catalogue.source_lock import read_lock, verify_folder
+    from tailwise.datasets.catalogue.data_folder import read_lock, verify_folder
 
     lock = read_lock(folder)
     opened = open_folder(folder)
@@ -201,27 +200,3 @@ def _describe(part: str, contents: Contents) -> _Part:
     d = "no features" if contents.features is None else f"{contents.features.shape[1]:,} features"
     text = f"  {part}: {n:,} instances, {d}, {m:,} labels, {contents.matrix.nnz / n:.2f} per point"
     return _Part(text, contents.label_names is not None)
-
-
-class _Bar:
-    """A progress bar over bytes."""
-
-    def __init__(self, name: str, *, is_shown: bool) -> None:
-        self._name, self._is_shown = name, is_shown
-        self._bar: Any = None
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def update(self, done: int, total: int | None) -> None:
-        if not self._is_shown:
-            return
-        if self._bar is None:
-            from tqdm import tqdm
-
-            self._bar = tqdm(total=total, desc=self._name, unit="B", unit_scale=True)
-        self._bar.update(done - self._bar.n)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tailwise.datasets.formats.json_text import parse_json
+from tailwise.datasets.formats.disk import parse_json
 from tailwise.datasets.formats.output_files import reserved_file, reserved_files
 from tailwise.datasets.formats.output_folders import FolderKind, claimed_folder
 from tailwise.errors import FileError

@@ -16,7 +16,7 @@ from tailwise.cli.run_data import load_run_data
 from tailwise.cli.search_options import read_search_options
 from tailwise.cli.tree_options import build_calibrator, build_tree, fit_calibrator
 from tailwise.datasets import LabelNames, save, save_label_names, save_priors, save_selection
-from tailwise.datasets.formats.writing import written_beside
+from tailwise.datasets.formats.disk import written_beside
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_choice
 from tailwise.metrics import Evaluation, evaluate

@@ -63,7 +63,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from tailwise.cli.outputs import RUN, claimed_folder
     from tailwise.cli.pipeline import Pipeline
-    from tailwise.datasets.formats.writing import file_errors_of
+    from tailwise.datasets.formats.disk import file_errors_of
 
     settle_calibration(options, "calibration")
     with claimed_folder(options.output, RUN, overwrite=options.overwrite) as draft:

@@ -55,8 +55,7 @@ class RunData:
 def load_run_data(path: str | os.PathLike[str]) -> RunData:
     """Read a folder with training data and at least the features of test instances."""
     from tailwise.datasets import load_label_names, open_folder
-    from tailwise.datasets.catalogue.data_folder import made_as_wide
-    from tailwise.datasets.catalogue.source_lock import read_lock
+    from tailwise.datasets.catalogue.data_folder import made_as_wide, read_lock
 
     folder = open_folder(path)
     train = _load_part(folder, "train")

@@ -21,8 +21,7 @@ from tailwise.datasets import (
     save,
 )
 from tailwise.datasets.catalogue.benchmarks import find_data_set_of_size
-from tailwise.datasets.catalogue.data_folder import made_as_wide
-from tailwise.datasets.catalogue.source_lock import read_lock
+from tailwise.datasets.catalogue.data_folder import made_as_wide, read_lock
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.priors import USUAL_PROPENSITY

@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-from tailwise.datasets.formats.writing import written_beside
+from tailwise.datasets.formats.disk import written_beside
 from tailwise.experiments.results import Results, Table
 from tailwise.report.figures import save_mean_curve
 from tailwise.report.tables import describe_marks, to_csv, to_html, to_latex, to_text

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tailwise.datasets.formats.json_text import parse_json
+from tailwise.datasets.formats.disk import parse_json
 from tailwise.errors import FileError
 
 __all__ = ["Record"]

@@ -1,4 +1,4 @@
-"""The folder that a command writes: taken before the work, filled at the end; files of others in it are left alone."""
+"""The folder that a command writes: claimed before the work, filled at the end; other files in it are left alone."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from tailwise.datasets.formats.drafts import drafted, is_draft
-from tailwise.datasets.formats.holding import LOCK_FILE, held
-from tailwise.datasets.formats.json_text import parse_json
-from tailwise.datasets.formats.writing import errors_told_of, file_errors_of, keep_beside, real, written_beside
+from tailwise.datasets.formats.disk import file_errors_of, parse_json, real, written_beside
+from tailwise.datasets.formats.drafts import LOCK_FILE, drafted, held, is_draft
+from tailwise.datasets.formats.output_files import errors_told_of, keep_beside
 from tailwise.errors import FileError
 
 __all__ = ["UNFINISHED", "FolderKind", "check_folder", "claimed_folder"]

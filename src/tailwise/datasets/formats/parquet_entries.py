@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.datasets.formats.contents import Contents
-from tailwise.datasets.formats.text_lines import ANY
-from tailwise.datasets.formats.tidy_matrices import build_csr, check_numbers
+from tailwise.datasets.formats.ordered_rows import ANY, check_numbers
 from tailwise.errors import FileError
 from tailwise.inputs.label_names import LabelNames
+from tailwise.inputs.matrices import build_csr
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,8 +7,8 @@ import zipfile
 
 import numpy as np
 
-from tailwise.datasets.formats.npz_archive import read_archive
-from tailwise.datasets.formats.writing import written_beside
+from tailwise.datasets.formats.disk import written_beside
+from tailwise.datasets.formats.npz import read_archive
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.priors import LabelPriors
 

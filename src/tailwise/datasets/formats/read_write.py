@@ -11,6 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.disk import input_errors_of
+from tailwise.datasets.formats.ordered_rows import refuse_empty
 from tailwise.datasets.formats.registry import (
     FEATURES,
     NAMES,
@@ -20,11 +22,11 @@ from tailwise.datasets.formats.registry import (
     find_format,
     find_format_to_write,
 )
-from tailwise.datasets.formats.text_lines import LARGEST
-from tailwise.datasets.formats.tidy_matrices import tidy_csr
-from tailwise.errors import FileError, InputError
+from tailwise.datasets.formats.text import LARGEST
+from tailwise.errors import InputError
 from tailwise.inputs.checks import is_integer
 from tailwise.inputs.label_names import LabelNames
+from tailwise.inputs.matrices import as_indicator, tidy_csr
 
 __all__ = [
     "as_labels",
@@ -194,13 +196,8 @@ def load_labels(
 
 def as_labels(matrix: sp.csr_array, path: Any) -> sp.csr_array:
     """The matrix of a file, checked to be one of labels."""
-    is_wrong = (matrix.data != 0) & (matrix.data != 1)
-    if is_wrong.any():
-        came = matrix.data[np.argmax(is_wrong)]
-        msg = f"{path} must hold only 0 and 1, as labels are. Got {came:g}. Is this a file of probabilities?"
-        raise FileError(msg)
-    matrix.eliminate_zeros()
-    return matrix.astype(np.int8)
+    with input_errors_of():
+        return as_indicator(matrix, str(path), "Is this a file of probabilities?").astype(np.int8)
 
 
 def _fitted(contents: Contents, path: Path, n_labels: int | None, names: LabelNames | None) -> Contents:
@@ -227,8 +224,7 @@ def _read_blocks(
         for first in range(0, fitted.matrix.shape[0], rows):
             yield fitted.rows(first, first + rows)
     if is_empty:
-        msg = f"{path} must hold at least one instance. It holds none. Check how it was written."
-        raise FileError(msg)
+        refuse_empty(path)
 
 
 def write_contents(path: Path, contents: Contents, format: str | None = None) -> None:

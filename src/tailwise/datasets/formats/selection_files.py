@@ -10,13 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.disk import check_place
 from tailwise.datasets.formats.read_write import load_contents, write_contents
 from tailwise.datasets.formats.registry import RANKING, find_format_to_write
-from tailwise.datasets.formats.tidy_matrices import tidy_csr
-from tailwise.datasets.formats.writing import check_place
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.label_names import LabelNames
+from tailwise.inputs.matrices import tidy_csr
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -67,8 +67,11 @@ def test_instances_of_a_file_without_names_are_taken_as_they_come(tmp_path, name
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["d1", "d2", "d3", "d5"], r"other\.jsonl must hold the instance 'd4', as the file that it goes with"),
-        (["d1", "d2", "d3", "d3"], r"other\.jsonl must hold the instance 'd4'"),
+        (
+            ["d1", "d2", "d3", "d5"],
+            r"other\.jsonl must list the instances of the file it is used with\. 'd4' is missing",
+        ),
+        (["d1", "d2", "d3", "d3"], r"other\.jsonl must list the instances .* 'd4' is missing"),
     ],
 )
 def test_other_instances_are_refused(tmp_path, names, message):
@@ -84,7 +87,7 @@ def test_instances_named_twice_stay_where_they_are(tmp_path):
         write_lists(tmp_path / f"{name}.jsonl", range(4), names=twice)
     assert tw.evaluate(tmp_path / "truth.jsonl", tmp_path / "other.jsonl", ["recall"])["recall"] == 1
     write_lists(tmp_path / "other.jsonl", [1, 2, 0, 3], names=twice)
-    with pytest.raises(FileError, match=r"other\.jsonl and the file that it goes with must hold each instance once"):
+    with pytest.raises(FileError, match=r"other\.jsonl and the file it is used with must list each instance once"):
         tw.evaluate(tmp_path / "truth.jsonl", tmp_path / "other.jsonl")
 
 
