@@ -273,6 +273,21 @@ def test_the_order_of_pecos_is_a_ranking(tmp_path):
 def test_unsorted_rows_without_falling_scores_are_no_ranking(tmp_path, values):
     sp.save_npz(tmp_path / "a.npz", sp.csr_matrix((values, [3, 1, 0, 2], [0, 2, 4]), shape=(2, 4)))
     assert load_contents(tmp_path / "a.npz").ranks is None
+    a, b, c, d = values
+    (tmp_path / "a.txt").write_text(f"2 4\n3:{a} 1:{b}\n0:{c} 2:{d}\n")
+    assert load_contents(tmp_path / "a.txt", format="split").ranks is None
+
+
+def test_the_order_of_split_text_is_a_ranking(tmp_path):
+    (tmp_path / "a.txt").write_text("2 4\n3:0.9 1:0.5\n0:0.7 2:0.7\n")
+    assert load_selection(tmp_path / "a.txt").labels.tolist() == [[3, 1], [0, 2]]
+
+
+def test_entries_beyond_the_last_row(tmp_path):
+    matrix = sp.csr_array((np.array([0.9, 0.5, 0.7]), np.array([3, 1, 0]), np.array([0, 2, 3])), shape=(2, 4))
+    matrix.data, matrix.indices = np.append(matrix.data, 0.1), np.append(matrix.indices, 2)
+    sp.save_npz(tmp_path / "a.npz", matrix)
+    assert load(tmp_path / "a.npz").toarray().tolist() == [[0, 0.5, 0, 0.9], [0.7, 0, 0, 0]]
 
 
 def test_unsigned_indices_of_pecos(tmp_path):
