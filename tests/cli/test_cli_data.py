@@ -174,7 +174,7 @@ BAD = {
         "data get Eurlex-4K --archive a.zip --url http://x/",
         r"one place, url or archive\. Got http://x/ and",
     ),
-    "no folder above": ("data get Eurlex-4K --archive a.zip --out none/out", r"none is no folder\. Create it first"),
+    "no folder above": ("data get Eurlex-4K --archive a.zip --out none/out", r"none is not a folder\. Create it first"),
     "scale": ("data get Eurlex-4K --synthetic --scale 2", r"scale must lie above 0 and be at most 1\. Got 2\.0"),
     "scheme": ("data get Eurlex-4K --url ftp://127.0.0.1/a.zip", r"begins with http:// or https://\. Got ftp"),
     "no address": ("data get Eurlex-4K --url=", r"begins with http:// or https://\. Got \. Check"),

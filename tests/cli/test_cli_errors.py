@@ -114,7 +114,7 @@ OPTIONS = {
         r"selection must have the 200 instances of truth\. Got 500\.",
     ),
     "other labels": ("evaluate truth.npz fewer.npz", r"200 instances and 60 labels of truth\. Got 500 and 50\."),
-    "other priors": ("evaluate truth.npz truth.npz --priors fewer.npz", r"priors must be of the 60 labels .*Got 50"),
+    "other priors": ("evaluate truth.npz truth.npz --priors fewer.npz", r"priors must cover the 60 labels .*Got 50"),
     "metric": ("evaluate truth.npz truth.npz -m macro-f", r"Got 'macro-f'\. Did you mean 'macro-f1'\?"),
     "metric of priors": ("evaluate truth.npz truth.npz -m ps-precision", r"needs label priors\..*\(--priors FILE\)"),
     "propensity without priors": (

@@ -69,7 +69,7 @@ def test_no_permission(path, monkeypatch):
 def test_no_npz(path, content):
     path.write_bytes(content)
     assert_refused(
-        path, r"must be an \.npz file\. It is none, or it was cut short\. Write it with scipy\.sparse\.save_npz"
+        path, r"must be an \.npz file\. It is not one, or it was cut short\. Write it with scipy\.sparse\.save_npz"
     )
 
 

@@ -258,7 +258,7 @@ def test_folders_that_are_not_replaced(tmp_path):
         (tmp_path / "file", r"must be a folder\. Got .*file, which is a file"),
         (
             tmp_path / "none" / "out",
-            r"must lie in a folder that exists\. Got .*out, but .*none is no folder\. Create it first",
+            r"must lie in a folder that exists\. Got .*out, but .*none is not a folder\. Create it first",
         ),
     ):
         for overwrite in (False, True):

@@ -248,7 +248,7 @@ def test_a_selection_without_order_is_not_given_one(tmp_path):
     unranked = Chosen.of(CHOSEN.to_csr())
     for name in ("a.txt", "a.jsonl", "a-labels.npy"):
         with pytest.raises(
-            InputError, match=r"must be of a format without order, for the selection has none\. Use \.npz"
+            InputError, match=r"must be in a format that stores no order, because the selection has none\. Use \.npz"
         ):
             save_selection(tmp_path / name, unranked)
     for name in ("a.npz", "a.parquet"):
@@ -361,7 +361,11 @@ def test_names_in_a_file_of_their_own(tmp_path):
 
 BAD_NAMES = {
     "twice": (lambda: LabelNames(["a", "b", "a"]), InputError, r"label names must differ\. Got 'a' twice\."),
-    "titles": (lambda: LabelNames(["a"], ["b", "c"]), InputError, r"titles must be as many as ids, 1\. Got 2\."),
+    "titles": (
+        lambda: LabelNames(["a"], ["b", "c"]),
+        InputError,
+        r"one for each of the 1 ids\. Got 2\.",
+    ),
 }
 
 
@@ -391,9 +395,21 @@ REFUSED = {
     ),
     "scores beside features": ("a.svm", {"features": np.ones((7, 2))}, r"svmlight text does not hold scores\. Use "),
     "no features": ("a.svm", {}, r"svmlight text does not hold scores\. Use \.smat\.npz \(PECOS matrix\), \.npz"),
-    "size of features": ("a.txt", {"features": np.ones((3, 2))}, r"features must be as many as instances, 7\. Got 3\."),
-    "size of names": ("a.jsonl", {"label_names": ["a"]}, r"label_names must be as many as labels, 9\. Got 1\."),
-    "size of ids": ("a.jsonl", {"instance_names": ["a"]}, r"instance_names must be as many as instances, 7\. Got 1\."),
+    "size of features": (
+        "a.txt",
+        {"features": np.ones((3, 2))},
+        r"must have 7 entries, the number of instances\. Got 3\.",
+    ),
+    "size of names": (
+        "a.jsonl",
+        {"label_names": ["a"]},
+        r"label_names must have 9 entries, the number of labels\. Got 1\.",
+    ),
+    "size of ids": (
+        "a.jsonl",
+        {"instance_names": ["a"]},
+        r"must have 7 entries, the number of instances\. Got 1\.",
+    ),
     "space": (
         "a.txt",
         {"label_names": [*"abcdefgh", "i j"]},

@@ -118,7 +118,7 @@ def test_a_folder_that_came_meanwhile_is_not_replaced(tmp_path):
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_only_one_at_a_time_writes_a_file(tmp_path, overwrite):
     path = tmp_path / "a.txt"
-    with pytest.raises(FileError, match=r"must not be in use\. Got .*a\.txt, which another process writes"):
+    with pytest.raises(FileError, match=r"must not be in use\. Got .*a\.txt, which another process is writing"):
         write_file(path, meanwhile=lambda draft: write_file(path, overwrite=overwrite), overwrite=overwrite)
     assert not files(tmp_path)
 
@@ -162,7 +162,7 @@ def test_a_folder_is_taken_at_once_and_filled_at_the_end(tmp_path):
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_only_one_at_a_time_writes_a_folder(tmp_path, overwrite):
     path = tmp_path / "out"
-    with pytest.raises(FileError, match=r"must not be in use\. Got .*out, which another process writes"):
+    with pytest.raises(FileError, match=r"must not be in use\. Got .*out, which another process is writing"):
         fill(path, meanwhile=lambda draft: fill(path, overwrite=overwrite), overwrite=overwrite)
     assert not list(tmp_path.iterdir())
 

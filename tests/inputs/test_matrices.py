@@ -53,10 +53,10 @@ def real_indices(matrix):
 DAMAGES = {
     beyond: "must have indices from 0 to .* Got 1000000. Build it with the shape",
     negative: "must have indices from 0 to .* Got -1. Build it with the shape",
-    falling: r"must have \d+ pointers into its entries .* not decrease. Got others: the matrix is damaged. Rebuild it",
-    late: "pointers into its entries",
-    long_row: "pointers into its entries",
-    few_pointers: "pointers into its entries",
+    falling: r"must have \d+ pointers .* non-decreasing .* It has others: the matrix is damaged. Rebuild it",
+    late: "pointers .indptr. that start",
+    long_row: "pointers .indptr. that start",
+    few_pointers: "pointers .indptr. that start",
     few_values: "must have one index for each stored value. Got 6 for 1: the matrix is damaged",
     real_indices: "must have integers as indices. Got dtype float64",
 }

@@ -30,7 +30,7 @@ REFUSED = {
         {},
         r"truth must be a 0/1 matrix of true labels\. Got a Chosen\. truth comes before selection\.",
     ),
-    "labels of priors": ((TRUTH, CHOSEN), {"priors": TRUTH[:, :2]}, r"priors must be of the 3 labels.*Got 2 labels\."),
+    "labels of priors": ((TRUTH, CHOSEN), {"priors": TRUTH[:, :2]}, r"priors must cover the 3 labels.*Got 2 labels\."),
     "labels": ((TRUTH, CHOSEN), {"labels": "some"}, r"labels must be 'all' or 'present'\. Got 'some'\."),
     "zero_division": ((TRUTH, CHOSEN), {"zero_division": 0.5}, r"zero_division must be 0\.0, 1\.0 or nan\. Got 0\.5\."),
     "zero_division word": ((TRUTH, CHOSEN), {"zero_division": "warn"}, r"zero_division must be .* Got 'warn'\."),

@@ -50,7 +50,7 @@ class LabelNames:
             msg = f"label names must differ. Got {twice!r} twice. Give each label an identifier of its own."
             raise InputError(msg)
         if self.titles is not None and len(self.titles) != len(self.ids):
-            msg = f"titles must be as many as ids, {len(self.ids)}. Got {len(self.titles)}."
+            msg = f"titles must be one for each of the {len(self.ids)} ids. Got {len(self.titles)}."
             raise InputError(msg)
 
     @classmethod

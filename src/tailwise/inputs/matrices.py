@@ -157,8 +157,8 @@ def _check_compressed(matrix: Any, name: str) -> None:
     is_whole = indptr.shape == (n_lines + 1,) and indptr.dtype.kind in "iu"
     if not is_whole or indptr[0] != 0 or indptr[-1] > indices.size or (indptr[1:] < indptr[:-1]).any():
         msg = (
-            f"{name} must have {n_lines + 1} pointers into its entries (indptr) that start at 0 and do not decrease. "
-            "Got others: the matrix is damaged. Rebuild it from its rows, columns and values."
+            f"{name} must have {n_lines + 1} pointers (indptr) that start at 0, are non-decreasing and end within its "
+            "entries. It has others: the matrix is damaged. Rebuild it from its rows, columns and values."
         )
         raise InputError(msg)
     _check_indices(name, indices[: indptr[-1]], limit)

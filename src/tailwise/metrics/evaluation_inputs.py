@@ -48,7 +48,7 @@ def read_priors(priors: Any, truth: Source) -> LabelPriors | None:
     """The training frequencies of as many labels as the true ones, where given."""
     label_priors, n_labels = truth.read_priors(priors), truth.matrix.shape[1]
     if label_priors is not None and label_priors.n_labels != n_labels:
-        msg = f"priors must be of the {n_labels} labels of truth. Got {label_priors.n_labels} labels."
+        msg = f"priors must cover the {n_labels} labels of truth. Got {label_priors.n_labels} labels."
         raise InputError(msg)
     return label_priors
 

@@ -53,7 +53,7 @@ def shift_to_priors(probabilities: Any, priors: Any) -> Candidates:
         msg = "priors must be training frequencies. Got None. Give the training labels."
         raise InputError(msg)
     if found.n_labels != candidates.n_labels:
-        msg = f"priors must be those of the {candidates.n_labels} labels of the probabilities. Got {found.n_labels}."
+        msg = f"priors must cover the {candidates.n_labels} labels of probabilities. Got {found.n_labels}."
         raise InputError(msg)
     shifted = shift_if_possible(candidates, found)
     if shifted is None:

@@ -216,11 +216,13 @@ def check_place(path: AnyPath) -> None:
     """Refuse a path where no file can be written: a missing or read-only folder, or something that is not a file."""
     target = real(path)
     if os.path.exists(target) and not os.path.isfile(target):
-        came = "a directory" if target.is_dir() else "no regular file"
+        came = "a directory" if target.is_dir() else "not a regular file"
         msg = f"path must name a file. Got {path}, which is {came}. Give the name of a file."
         raise FileError(msg)
     if not os.path.isdir(target.parent):
-        msg = f"path must lie in a folder that exists. Got {path}, but {target.parent} is no folder. Create it first."
+        msg = (
+            f"path must lie in a folder that exists. Got {path}, but {target.parent} is not a folder. Create it first."
+        )
         raise FileError(msg)
     if not os.access(target.parent, os.W_OK | os.X_OK):
         msg = f"path must lie in a folder that may be written. Got {path}: permission denied. Choose another folder."

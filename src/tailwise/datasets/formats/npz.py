@@ -81,15 +81,15 @@ def _write(path: Any, matrix: sp.csr_array, indices: NDArray, values: NDArray, *
 
 def _is_ranked(matrix: Any) -> bool:
     is_csr = sp.issparse(matrix) and matrix.format == "csr" and matrix.dtype.kind in "fiu"
-    is_full = is_csr and matrix.indices.size == matrix.indptr[-1]  # scipy allows more entries, which belong to no row
-    return is_full and is_ranking(matrix.indptr, matrix.indices, matrix.data)
+    return is_csr and is_ranking(matrix.indptr, matrix.indices, matrix.data)
 
 
 def _read_matrix(file: BinaryIO) -> tuple[Any, NDArray | None]:
     if file.read(len(NPY_MAGIC)) == NPY_MAGIC:
         _refuse_dense(file, "a single array in the .npy format")
     if not zipfile.is_zipfile(file):
-        msg = f"{file.name} must be an .npz file. It is none, or it was cut short. Write it with scipy.sparse.save_npz."
+        rule = f"{file.name} must be an .npz file"
+        msg = f"{rule}. It is not one, or it was cut short. Write it with scipy.sparse.save_npz."
         raise FileError(msg)
     file.seek(0)
     with np.load(file, allow_pickle=False) as archive:
@@ -113,7 +113,7 @@ def _refuse_dense(file: BinaryIO, came: str) -> NoReturn:
 
 def _read_arrays(file: BinaryIO) -> dict[str, NDArray]:
     if not zipfile.is_zipfile(file):
-        msg = "it is no .npz file, or it was cut short"
+        msg = "it is not an .npz file, or it was cut short"
         raise ValueError(msg)
     file.seek(0)
     with np.load(file, allow_pickle=False) as archive:

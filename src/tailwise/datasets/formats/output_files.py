@@ -61,7 +61,7 @@ def _reserved(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[Path
     """The path of a draft, while no other process can reserve the same target."""
     check_place(path)
     _check_free(path, overwrite=overwrite)
-    refusal = f"The output must not be in use. Got {path}, which another process writes. Wait for it to end."
+    refusal = f"The output must not be in use. Got {path}, which another process is writing. Wait for it to end."
     with ExitStack() as stack:
         with file_errors_of(path):
             draft = stack.enter_context(drafted_for(real(path), refusal))
@@ -97,7 +97,7 @@ def _place(targets: list[Target], *, overwrite: bool) -> None:
 
 @contextmanager
 def errors_told_of(path: str | os.PathLike[str], draft: Path) -> Iterator[None]:
-    """Errors about a draft speak of the path that the user gave."""
+    """Errors about a draft name the path that the user gave instead."""
     try:
         yield
     except TailwiseError as error:
@@ -131,7 +131,7 @@ def _place_new(draft: Path, target: Path) -> None:
 
 
 def keep_beside(draft: Path, target: Path) -> Path:
-    """Move a result whose place was taken to a free name beside it; gives that name."""
+    """Move a result whose place was taken to a free name beside it, which is returned."""
     for number in count(1):
         kept = target.with_name(f"kept-{target.name}" if number == 1 else f"kept-{number}-{target.name}")
         try:

@@ -207,8 +207,8 @@ def _fitted(contents: Contents, path: Path, n_labels: int | None, names: LabelNa
             return contents.renumbered(names, path)
     contents = contents.widened(n_labels, path)
     if names is not None:
-        if contents.matrix.shape[1] != len(names):
-            msg = f"label_names must be as many as {path} has labels, {contents.matrix.shape[1]}. Got {len(names)}."
+        if (m := contents.matrix.shape[1]) != len(names):
+            msg = f"label_names must be one name for each of the {m} labels of {path}. Got {len(names)}."
             raise InputError(msg)
         return replace(contents, label_names=names)
     return contents
@@ -228,7 +228,7 @@ def _read_blocks(
 
 
 def write_contents(path: Path, contents: Contents, format: str | None = None) -> None:
-    """Write contents in a format that holds all of them but names."""
+    """Write contents in a format that holds everything except, perhaps, names."""
     _check_sizes(contents)
     parts = {FEATURES} if contents.features is not None else set()
     parts |= {SCORES} if (contents.values != 1).any() else set()
@@ -258,5 +258,5 @@ def _check_sizes(contents: Contents) -> None:
     ):
         if size is not None and size != wanted:
             what = "labels" if name == "label_names" else "instances"
-            msg = f"{name} must be as many as {what}, {wanted}. Got {size}."
+            msg = f"{name} must have {wanted} entries, the number of {what}. Got {size}."
             raise InputError(msg)

@@ -171,12 +171,12 @@ FORMATS = [
 
 def find_format(path: str | os.PathLike[str], name: str | None = None) -> Format:
     """The format of a file to read: by its name, its suffix or, where that leaves several, its first bytes."""
-    with opened_text(path) as file:  # a file that cannot be read is that, whatever its name
+    with opened_text(path) as file:  # first of all, a file must be readable, whatever its name
         formats = _formats_of(path, name)
         if len(formats) == 1:
             return formats[0]
         head = file.read(HEAD)
-    if len(head) == HEAD:  # an unfinished line says nothing
+    if len(head) == HEAD:  # the last line may be cut
         head = head.rpartition(b"\n")[0] or head
     for each in formats:
         if each.recognises is not None and each.recognises(head):

@@ -84,7 +84,7 @@ def save_selection(
         instance_names=None if instance_names is None else tuple(map(str, instance_names)),
     )
     if not chosen.is_ranked and find_format_to_write(path, frozenset(), format).is_ordered:
-        msg = f"{path} must be of a format without order, for the selection has none. Use .npz or .parquet."
+        msg = f"{path} must be in a format that stores no order, because the selection has none. Use .npz or .parquet."
         raise InputError(msg)
     write_contents(path, contents, format)
 
