@@ -37,8 +37,8 @@ def fetch(url, tmp_path, **options):
 
 def refuse(url, tmp_path, reason):
     """Nothing is left of a download that failed, and the error says what to do."""
-    remedy = "Try again, or download the archive with a browser and give it with --archive."
-    with pytest.raises(FileError, match=rf"could not be downloaded: (?s:.*){reason}(?s:.*)\. {remedy}$"):
+    remedy = "Try again, or download the archive with a browser and give it as archive (--archive FILE)."
+    with pytest.raises(FileError, match=rf"could not be downloaded: (?s:.*){reason}(?s:.*)\. {re.escape(remedy)}$"):
         get_data("Wiki10-31K", tmp_path / "out", url=url)
     assert not os.listdir(tmp_path)
 

@@ -174,7 +174,7 @@ def _is_address(url: str) -> bool:
 
 
 def _refuse_download(url: str, reason: str, cause: Exception | None = None) -> NoReturn:
-    remedy = "Try again, or download the archive with a browser and give it with --archive"
+    remedy = "Try again, or download the archive with a browser and give it as archive (--archive FILE)"
     msg = f"{url} could not be downloaded: {reason}. {remedy}."
     raise FileError(msg) from cause
 
@@ -182,7 +182,7 @@ def _refuse_download(url: str, reason: str, cause: Exception | None = None) -> N
 def _check_archive(
     packed: Path, data: DataSet, sha256: str | None, earlier: dict[str, Any] | None, facts: dict[str, str]
 ) -> str:
-    """Compare the archive with the best checksum that is known; gives in words which that was."""
+    """Compare the archive with the best checksum that is known, and return in words which that was."""
     remedy = f"download it again, or if you trust it, give --sha256 {facts['sha256']}"
     if sha256 is not None:
         check_digest(packed, sha256, "as you gave it", remedy)

@@ -14,7 +14,7 @@ from tailwise.datasets.formats.disk import check_place, file_errors_of, real
 from tailwise.datasets.formats.drafts import drafted_for
 from tailwise.errors import FileError, TailwiseError
 
-__all__ = ["errors_told_of", "keep_beside", "reserved_file", "reserved_files"]
+__all__ = ["check_free", "errors_told_of", "keep_beside", "reserved_file", "reserved_files"]
 
 NO_LINKS = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EINVAL}
 
@@ -60,16 +60,17 @@ def reserved_files(*paths: str | os.PathLike[str], overwrite: bool) -> Iterator[
 def _reserved(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[Path]:
     """The path of a draft, while no other process can reserve the same target."""
     check_place(path)
-    _check_free(path, overwrite=overwrite)
+    check_free(path, overwrite=overwrite)
     refusal = f"The output must not be in use. Got {path}, which another process is writing. Wait for it to end."
     with ExitStack() as stack:
         with file_errors_of(path):
             draft = stack.enter_context(drafted_for(real(path), refusal))
-        _check_free(path, overwrite=overwrite)  # another process may just have finished
+        check_free(path, overwrite=overwrite)  # another process may just have finished
         yield draft / os.path.basename(path)  # by whose end the format is chosen, though it may be a link
 
 
-def _check_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:
+def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Refuse a path where something is already, unless it may be replaced."""
     if not overwrite and os.path.lexists(real(path)):
         msg = f"The output must not exist yet. Got {path}, which does. Use --overwrite to replace it."
         raise FileError(msg)
