@@ -1,12 +1,15 @@
 """Matrices, labels and selections survive a file, in the form that scipy reads."""
 
 import os
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import tailwise as tw
 from tailwise.datasets import Contents, load, load_labels, load_selection, save, save_selection
 from tailwise.datasets.formats.registry import FORMATS, Format
 from tailwise.errors import FileError, InputError
@@ -210,3 +213,14 @@ def test_probabilities_are_no_selection(tmp_path, dense):
     save(tmp_path / "a.npz", dense)
     with pytest.raises(FileError, match=r"the selection in .*a\.npz must hold only 0 and 1"):
         load_selection(tmp_path / "a.npz")
+
+
+def test_names_that_are_not_there():
+    assert set(tw.datasets.__all__) == set(dir(tw.datasets))
+    with pytest.raises(AttributeError, match=r"module 'tailwise\.datasets' has no attribute 'lod'"):
+        tw.datasets.lod  # noqa: B018
+
+
+@pytest.mark.parametrize("module", ["inputs.label_names", "inputs.paths", "datasets.formats.disk", "engines"])
+def test_any_module_may_be_imported_first(module):
+    subprocess.run([sys.executable, "-c", f"import tailwise.{module}"], check=True)
