@@ -36,18 +36,13 @@ def slow_server(archive):
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            wanted = self.headers.get("Range")
-            asked.append(wanted)
-            first = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted else 0
-            self.send_response(206 if wanted else 200)
-            self.send_header("Content-Length", str(len(archive) - first))
-            self.send_header("ETag", '"a"')
-            if wanted:
-                self.send_header("Content-Range", f"bytes {first}-{len(archive) - 1}/{len(archive)}")
+            asked.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(archive)))
             self.end_headers()
-            half = max(first, len(archive) // 2)
+            half = len(archive) // 2
             try:
-                self.wfile.write(archive[first:half])
+                self.wfile.write(archive[:half])
                 self.wfile.flush()
                 go.wait(60)
                 self.wfile.write(archive[half:])
@@ -179,12 +174,15 @@ BAD = {
         "data get Eurlex-4K --archive a.zip --url http://x/",
         r"one place, url or archive\. Got http://x/ and",
     ),
-    "no folder above": ("data get Eurlex-4K --archive a.zip --out none/out", r"none is no folder\. Create it first"),
+    "no folder above": ("data get Eurlex-4K --archive a.zip --out none/out", r"none is not a folder\. Create it first"),
     "scale": ("data get Eurlex-4K --synthetic --scale 2", r"scale must lie above 0 and be at most 1\. Got 2\.0"),
     "scheme": ("data get Eurlex-4K --url ftp://127.0.0.1/a.zip", r"begins with http:// or https://\. Got ftp"),
     "no address": ("data get Eurlex-4K --url=", r"begins with http:// or https://\. Got \. Check"),
     "address": ("data get Eurlex-4K --url http://[::1", r"begins with http:// or https://\. Got http://\[::1\. Check"),
-    "host": (f"data get Eurlex-4K --url http://{'a' * 64}.invalid/", r"an address that is not valid \("),
+    "host": (
+        f"data get Eurlex-4K --url http://{'a' * 64}.invalid/",
+        r"could not be downloaded: .*label empty or too",
+    ),
 }
 
 
@@ -213,7 +211,7 @@ def test_bad_input(capsys, tmp_path, archive, monkeypatch, words, message):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends Ctrl-C to another process, as POSIX can")
-def test_ctrl_c_and_again(tmp_path, slow_server, archive):
+def test_ctrl_c_and_again(tmp_path, slow_server):
     url, go, asked = slow_server
     command = [sys.executable, "-m", "tailwise.cli.main", "data", "get", "Wiki10-31K", "--url", url, "--out", "out"]
     environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
@@ -227,16 +225,15 @@ def test_ctrl_c_and_again(tmp_path, slow_server, archive):
         # A shell that runs the tests in the background has them ignore Ctrl-C, and so would the command.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    while not any(path.stat().st_size for path in tmp_path.glob("*.archive.part")):
+    while not asked:
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err == "tailwise: interrupted\n"
-    assert not (tmp_path / "out").exists()
+    assert not os.listdir(tmp_path)
     go.set()
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert asked == [None, f"bytes={len(archive) // 2}-"]  # all that had come was kept
     assert os.listdir(tmp_path) == ["out"]

@@ -124,7 +124,7 @@ def fail_with(monkeypatch, error):
     def fail(path, label_names):
         raise error
 
-    monkeypatch.setattr("tailwise.datasets.load_all_labels", fail)
+    monkeypatch.setattr("tailwise.inputs.paths.load_all_labels", fail)
     return main([*SELECT, "chosen.npz"])
 
 

@@ -82,7 +82,7 @@ OPTIONS = {
         r"of the 60 labels of probabilities\. Got 50",
     ),
     "unused priors of fewer labels": (SELECT + " --priors fewer.npz", r"priors covers 50 labels, probabilities has 60"),
-    "priors are probabilities": (SELECT + " --priors probabilities.npz", r"must hold only 0 and 1, as labels are"),
+    "priors are probabilities": (SELECT + " --priors probabilities.npz", r"must hold only 0 and 1\. Got"),
     "no such priors": (SELECT + " --priors missing.npz", r"file that exists\. Got missing\.npz"),
     "no priors to scale": (SELECT + " --condition-positives priors", r"needs priors\..*\(--priors FILE\)"),
     "top": (SELECT + " --top 0", r"top must be an integer of at least 1\. Got 0\."),
@@ -104,7 +104,7 @@ OPTIONS = {
     "workers": (SELECT + " --workers 0", r"workers must be an integer of at least 1.*Got 0\."),
     "seed": (SELECT + " --seed=-1", r"seed must be an integer of at least 0\. Got -1\."),
     "no truth": ("evaluate missing.npz truth.npz", r"file that exists\. Got missing\.npz"),
-    "truth is probabilities": ("evaluate probabilities.npz truth.npz", r"must hold only 0 and 1, as labels are"),
+    "truth is probabilities": ("evaluate probabilities.npz truth.npz", r"must hold only 0 and 1\. Got"),
     "selection is probabilities": (
         "evaluate truth.npz probabilities.npz",
         r"must hold only 0 and 1\. .*tailwise select",

@@ -92,7 +92,7 @@ def test_before_there_is_anything_to_keep(folder, monkeypatch, capsys, keep):
         raise KeyboardInterrupt
 
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("tailwise.datasets.load_all_labels", stop)
+    monkeypatch.setattr("tailwise.inputs.paths.load_all_labels", stop)
     assert main(["select", "probabilities.npz", "-u", "macro-f1", "-k", "3", "-o", "chosen.npz", *keep]) == 130
     assert capsys.readouterr() == ("", "tailwise: interrupted\n")
     assert not (folder / "chosen.npz").exists()

@@ -42,7 +42,7 @@ def test_two_commands_with_one_output(folder, monkeypatch, capsys):
     during(monkeypatch, "tailwise.datasets.save_selection", lambda: codes.append(main([*SELECT, "chosen.npz"])))
     assert main([*SELECT, "chosen.npz"]) == 0
     assert codes == [2]
-    assert "must not be in use. Got chosen.npz, which another process writes" in capsys.readouterr().err
+    assert "must not be in use. Got chosen.npz, which another process is writing" in capsys.readouterr().err
     assert load_selection("chosen.npz").shape[0] == 200
 
 
@@ -67,7 +67,7 @@ def test_two_runs_with_one_folder(data_folder, monkeypatch, capsys):
     during(monkeypatch, "tailwise.datasets.open_folder", run_once_more)
     assert main(RUN) == 0
     assert codes == [2]
-    assert "must not be in use. Got out, which another process writes" in capsys.readouterr().err
+    assert "must not be in use. Got out, which another process is writing" in capsys.readouterr().err
 
 
 def test_a_folder_in_place_of_that_of_a_run(data_folder, monkeypatch, capsys):

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 import tailwise as tw
 from tailwise.cli.main import main
 from tailwise.datasets import find_data_set, load, load_labels, load_priors, load_selection, save
-from tailwise.datasets.catalogue.source_lock import write_lock
+from tailwise.datasets.catalogue.data_folder import write_lock
 from tailwise.models.calibrator import Calibrator
 from tailwise.models.label_tree import LabelTree
 from tailwise.report.comparison import judge
@@ -297,14 +297,14 @@ DAMAGE = {
         lambda folder: (folder / "Y.trn.npz").unlink(),
         r"data must hold features and labels of training instances, as X\.trn\.npz with Y\.trn\.npz",
     ),
-    "no labels": (change("Y.trn.npz", sp.random(240, 30, 0.1, random_state=0)), r"must hold only 0 and 1, as labels"),
+    "no labels": (change("Y.trn.npz", sp.random(240, 30, 0.1, random_state=0)), r"must hold only 0 and 1\. Got"),
     "names": (
         lambda folder: (folder / "labels.txt").write_text("one\ntwo\n"),
         r"one line for each of the 30 .* Got 2\.",
     ),
     "name bytes": (
         lambda folder: (folder / "labels.txt").write_bytes(b"\xff\xfe"),
-        r"labels\.txt must be text in UTF-8\. Byte 0 is none",
+        r"labels\.txt must be text in UTF-8\. Invalid UTF-8 at byte 0",
     ),
 }
 

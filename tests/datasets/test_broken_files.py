@@ -61,7 +61,7 @@ def test_no_permission(path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     # The superuser may read everything, so the refusal is played.
-    monkeypatch.setattr("tailwise.datasets.formats.opening.open", refuse, raising=False)
+    monkeypatch.setattr("tailwise.datasets.formats.disk.open", refuse, raising=False)
     assert_refused(path, r"path must name a file that may be read\. Got .*: Permission denied\. Check its name")
 
 
@@ -69,7 +69,7 @@ def test_no_permission(path, monkeypatch):
 def test_no_npz(path, content):
     path.write_bytes(content)
     assert_refused(
-        path, r"must be an \.npz file\. It is none, or it was cut short\. Write it with scipy\.sparse\.save_npz"
+        path, r"must be an \.npz file\. It is not one, or it was cut short\. Write it with scipy\.sparse\.save_npz"
     )
 
 

@@ -11,7 +11,7 @@ from tailwise.errors import FileError, MissingExtraError
 from tailwise.inputs.chosen import Chosen
 
 WRONG = {
-    "label": ("a.txt", "2 3 4\n1,x 0:1\n2 1:1\n", r"line 2: expected a label number\. Got 'x 0:1'\. Mend the line"),
+    "label": ("a.txt", "2 3 4\n1,x 0:1\n2 1:1\n", r"line 2: expected a label number\. Got 'x 0:1'\. Fix the line"),
     "label out of range": ("a.txt", "2 3 4\n1 0:1\n4 1:1\n", r"line 3: expected a label number below 4\. Got '4 1:1'"),
     "feature out of range": (
         "a.txt",
@@ -105,7 +105,7 @@ def test_labels_beyond_the_number_that_is_known(tmp_path):
 
 def test_names_that_are_too_few(tmp_path):
     save(tmp_path / "a.npz", np.eye(3))
-    with pytest.raises(ValueError, match=r"label_names must be as many as .*a\.npz has labels, 3\. Got 2\."):
+    with pytest.raises(ValueError, match=r"one name for each of the 3 labels of .*a\.npz\. Got 2\."):
         load(tmp_path / "a.npz", label_names=["a", "b"])
 
 
@@ -171,7 +171,7 @@ TABLES = {
     "twice": ({"instance": [3, 3], "label": ["b", "b"]}, r"Instance 3 holds label 'b' twice"),
     "ranks": (
         {"instance": [0, 0], "label": [1, 2], "rank": [1, 1]},
-        r"rank the labels .* Instance 0 has two of one rank",
+        r"rank the labels .* Instance 0 has a tie",
     ),
 }
 
@@ -238,7 +238,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, name):
             return real_open("/dev/full", "wb")
         return real_open(path, *arguments, **options)
 
-    monkeypatch.setattr("tailwise.datasets.formats.writing.open", open_full, raising=False)
+    monkeypatch.setattr("tailwise.datasets.formats.disk.open", open_full, raising=False)
     with pytest.raises(
         FileError, match=r"could not be written: .*[Nn]o space left on device.*Free the space or choose"
     ):

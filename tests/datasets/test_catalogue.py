@@ -21,9 +21,8 @@ from tailwise.datasets import (
     write_synthetic,
 )
 from tailwise.datasets.catalogue import benchmarks as catalogue
-from tailwise.datasets.catalogue import source_lock as locks
+from tailwise.datasets.catalogue.data_folder import LOCK, read_lock, verify_folder
 from tailwise.datasets.catalogue.fetch import DATA
-from tailwise.datasets.catalogue.source_lock import LOCK, read_lock, verify_folder
 from tailwise.datasets.formats.output_folders import check_folder
 from tailwise.errors import FileError, InputError
 
@@ -259,7 +258,7 @@ def test_folders_that_are_not_replaced(tmp_path):
         (tmp_path / "file", r"must be a folder\. Got .*file, which is a file"),
         (
             tmp_path / "none" / "out",
-            r"must lie in a folder that exists\. Got .*out, but .*none is no folder\. Create it first",
+            r"must lie in a folder that exists\. Got .*out, but .*none is not a folder\. Create it first",
         ),
     ):
         for overwrite in (False, True):
@@ -296,9 +295,11 @@ def test_an_archive_that_may_not_be_read(tmp_path, monkeypatch):
     (tmp_path / "a.zip").write_bytes(make_archive())
 
     def refuse(path, mode):
-        raise PermissionError(13, "Permission denied")
+        if str(path).endswith("a.zip"):
+            raise PermissionError(13, "Permission denied")
+        return open(path, mode)
 
-    monkeypatch.setattr(locks, "open", refuse, raising=False)
+    monkeypatch.setattr("tailwise.datasets.formats.disk.open", refuse, raising=False)
     with pytest.raises(
         FileError, match=r"a\.zip must be a file that may be read\. Reading it failed: Permission denied"
     ):

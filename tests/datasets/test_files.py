@@ -1,12 +1,15 @@
 """Matrices, labels and selections survive a file, in the form that scipy reads."""
 
 import os
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import tailwise as tw
 from tailwise.datasets import Contents, load, load_labels, load_selection, save, save_selection
 from tailwise.datasets.formats.registry import FORMATS, Format
 from tailwise.errors import FileError, InputError
@@ -147,7 +150,7 @@ def test_labels_are_ones_without_stored_zeros(tmp_path):
 @pytest.mark.parametrize(("value", "came"), [(0.25, "0.25"), (2, "2"), (-1, "-1"), (np.nan, "nan")])
 def test_labels_other_than_0_and_1_are_refused(tmp_path, value, came):
     save(tmp_path / "a.npz", np.array([[1, value]]))
-    with pytest.raises(FileError, match=rf"a\.npz must hold only 0 and 1, as labels are\. Got {came}\. Is this"):
+    with pytest.raises(FileError, match=rf"a\.npz must hold only 0 and 1\. Got {came}\. Is this"):
         load_labels(tmp_path / "a.npz")
 
 
@@ -208,5 +211,16 @@ def test_a_ranking_must_agree_with_its_matrix(tmp_path, labels, message):
 
 def test_probabilities_are_no_selection(tmp_path, dense):
     save(tmp_path / "a.npz", dense)
-    with pytest.raises(FileError, match=r"the selection in .*a\.npz as a matrix must hold only 0 and 1"):
+    with pytest.raises(FileError, match=r"the selection in .*a\.npz must hold only 0 and 1"):
         load_selection(tmp_path / "a.npz")
+
+
+def test_names_that_are_not_there():
+    assert set(tw.datasets.__all__) == set(dir(tw.datasets))
+    with pytest.raises(AttributeError, match=r"module 'tailwise\.datasets' has no attribute 'lod'"):
+        tw.datasets.lod  # noqa: B018
+
+
+@pytest.mark.parametrize("module", ["inputs.label_names", "inputs.paths", "datasets.formats.disk", "engines"])
+def test_any_module_may_be_imported_first(module):
+    subprocess.run([sys.executable, "-c", f"import tailwise.{module}"], check=True)

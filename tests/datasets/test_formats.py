@@ -114,7 +114,7 @@ def test_blocks_are_the_whole_in_pieces(tmp_path, dense, name, rows):
 
 @pytest.mark.parametrize("text", ["1 2:1\n", "2:1\n", "a:1\n", '{"labels": [1]}\n'])
 def test_blocks_come_before_the_file_is_read(tmp_path, text, monkeypatch):
-    for module in ("text_lines.BLOCK", "prediction_text.ROWS", "jsonl.ROWS"):
+    for module in ("text.BLOCK", "prediction_text.ROWS", "jsonl.ROWS"):
         monkeypatch.setattr(f"tailwise.datasets.formats.{module}", 20)
     path = tmp_path / ("a.jsonl" if text.startswith("{") else "a.txt")
     path.write_text(text * 100 + "x:y\n")
@@ -248,7 +248,7 @@ def test_a_selection_without_order_is_not_given_one(tmp_path):
     unranked = Chosen.of(CHOSEN.to_csr())
     for name in ("a.txt", "a.jsonl", "a-labels.npy"):
         with pytest.raises(
-            InputError, match=r"must be of a format without order, for the selection has none\. Use \.npz"
+            InputError, match=r"must be in a format that stores no order, because the selection has none\. Use \.npz"
         ):
             save_selection(tmp_path / name, unranked)
     for name in ("a.npz", "a.parquet"):
@@ -273,6 +273,21 @@ def test_the_order_of_pecos_is_a_ranking(tmp_path):
 def test_unsorted_rows_without_falling_scores_are_no_ranking(tmp_path, values):
     sp.save_npz(tmp_path / "a.npz", sp.csr_matrix((values, [3, 1, 0, 2], [0, 2, 4]), shape=(2, 4)))
     assert load_contents(tmp_path / "a.npz").ranks is None
+    a, b, c, d = values
+    (tmp_path / "a.txt").write_text(f"2 4\n3:{a} 1:{b}\n0:{c} 2:{d}\n")
+    assert load_contents(tmp_path / "a.txt", format="split").ranks is None
+
+
+def test_the_order_of_split_text_is_a_ranking(tmp_path):
+    (tmp_path / "a.txt").write_text("2 4\n3:0.9 1:0.5\n0:0.7 2:0.7\n")
+    assert load_selection(tmp_path / "a.txt").labels.tolist() == [[3, 1], [0, 2]]
+
+
+def test_entries_beyond_the_last_row(tmp_path):
+    matrix = sp.csr_array((np.array([0.9, 0.5, 0.7]), np.array([3, 1, 0]), np.array([0, 2, 3])), shape=(2, 4))
+    matrix.data, matrix.indices = np.append(matrix.data, 0.1), np.append(matrix.indices, 2)
+    sp.save_npz(tmp_path / "a.npz", matrix)
+    assert load(tmp_path / "a.npz").toarray().tolist() == [[0, 0.5, 0, 0.9], [0.7, 0, 0, 0]]
 
 
 def test_unsigned_indices_of_pecos(tmp_path):
@@ -346,7 +361,11 @@ def test_names_in_a_file_of_their_own(tmp_path):
 
 BAD_NAMES = {
     "twice": (lambda: LabelNames(["a", "b", "a"]), InputError, r"label names must differ\. Got 'a' twice\."),
-    "titles": (lambda: LabelNames(["a"], ["b", "c"]), InputError, r"titles must be as many as ids, 1\. Got 2\."),
+    "titles": (
+        lambda: LabelNames(["a"], ["b", "c"]),
+        InputError,
+        r"one for each of the 1 ids\. Got 2\.",
+    ),
 }
 
 
@@ -361,7 +380,7 @@ def test_bad_files_of_names(tmp_path, dense):
     with pytest.raises(FileError, match=r"labels\.txt: label names must differ\. Got 'a' twice"):
         save(tmp_path / "a.jsonl", dense, label_names=tmp_path / "labels.txt")
     (tmp_path / "labels.txt").write_bytes(b"\xff\n")
-    with pytest.raises(FileError, match=r"labels\.txt must be text in UTF-8\. Byte 0 is none\."):
+    with pytest.raises(FileError, match=r"labels\.txt must be text in UTF-8\. Invalid UTF-8 at byte 0\."):
         tw.datasets.load_label_names(tmp_path / "labels.txt")
 
 
@@ -376,9 +395,21 @@ REFUSED = {
     ),
     "scores beside features": ("a.svm", {"features": np.ones((7, 2))}, r"svmlight text does not hold scores\. Use "),
     "no features": ("a.svm", {}, r"svmlight text does not hold scores\. Use \.smat\.npz \(PECOS matrix\), \.npz"),
-    "size of features": ("a.txt", {"features": np.ones((3, 2))}, r"features must be as many as instances, 7\. Got 3\."),
-    "size of names": ("a.jsonl", {"label_names": ["a"]}, r"label_names must be as many as labels, 9\. Got 1\."),
-    "size of ids": ("a.jsonl", {"instance_names": ["a"]}, r"instance_names must be as many as instances, 7\. Got 1\."),
+    "size of features": (
+        "a.txt",
+        {"features": np.ones((3, 2))},
+        r"must have 7 entries, the number of instances\. Got 3\.",
+    ),
+    "size of names": (
+        "a.jsonl",
+        {"label_names": ["a"]},
+        r"label_names must have 9 entries, the number of labels\. Got 1\.",
+    ),
+    "size of ids": (
+        "a.jsonl",
+        {"instance_names": ["a"]},
+        r"must have 7 entries, the number of instances\. Got 1\.",
+    ),
     "space": (
         "a.txt",
         {"label_names": [*"abcdefgh", "i j"]},

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tailwise.datasets import save
-from tailwise.datasets.formats.holding import LOCK_FILE
-from tailwise.datasets.formats.output_files import reserved_file, reserved_files
+from tailwise.datasets.formats.disk import written_beside
+from tailwise.datasets.formats.drafts import LOCK_FILE
+from tailwise.datasets.formats.output_files import keep_beside, reserved_file, reserved_files
 from tailwise.datasets.formats.output_folders import UNFINISHED, FolderKind, claimed_folder
-from tailwise.datasets.formats.writing import keep_beside, place_new, written_beside
 from tailwise.errors import FileError, InputError
 
 KIND = FolderKind("record", "be of these tests", lambda folder: ["record", "old", "sub/old", "both"])
@@ -118,7 +118,7 @@ def test_a_folder_that_came_meanwhile_is_not_replaced(tmp_path):
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_only_one_at_a_time_writes_a_file(tmp_path, overwrite):
     path = tmp_path / "a.txt"
-    with pytest.raises(FileError, match=r"must not be in use\. Got .*a\.txt, which another process writes"):
+    with pytest.raises(FileError, match=r"must not be in use\. Got .*a\.txt, which another process is writing"):
         write_file(path, meanwhile=lambda draft: write_file(path, overwrite=overwrite), overwrite=overwrite)
     assert not files(tmp_path)
 
@@ -128,12 +128,10 @@ def test_without_hard_links_the_name_is_still_taken_alone(tmp_path, monkeypatch)
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)
-    for name in "ab":
-        (tmp_path / name).write_text(name)
-    place_new(tmp_path / "a", tmp_path / "c")
-    with pytest.raises(FileExistsError):
-        place_new(tmp_path / "b", tmp_path / "c")
-    assert files(tmp_path) == {"b": "b", "c": "a"}
+    write_file(tmp_path / "a")
+    with pytest.raises(FileError, match=r"The result is in .*kept-b"):
+        write_file(tmp_path / "b", meanwhile=lambda draft: (tmp_path / "b").write_text("theirs"))
+    assert files(tmp_path) == {"a": "new", "b": "theirs", "kept-b": "new"}
 
 
 def test_errors_about_the_draft_speak_of_the_file(tmp_path, monkeypatch):
@@ -164,7 +162,7 @@ def test_a_folder_is_taken_at_once_and_filled_at_the_end(tmp_path):
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_only_one_at_a_time_writes_a_folder(tmp_path, overwrite):
     path = tmp_path / "out"
-    with pytest.raises(FileError, match=r"must not be in use\. Got .*out, which another process writes"):
+    with pytest.raises(FileError, match=r"must not be in use\. Got .*out, which another process is writing"):
         fill(path, meanwhile=lambda draft: fill(path, overwrite=overwrite), overwrite=overwrite)
     assert not list(tmp_path.iterdir())
 

@@ -90,7 +90,7 @@ WRONG = {
     "missing label": ({"label": ["a", None]}, "a value in every line of the column label. 1 are missing"),
     "text rank": ({"rank": ["1", "2"]}, "a number in every line of the column rank"),
     "missing rank": ({"rank": [1, None]}, "a number in every line of the column rank"),
-    "equal ranks": ({"instance": ["x", "x"], "rank": [1, 1]}, "Instance 'x' has two of one rank"),
+    "equal ranks": ({"instance": ["x", "x"], "rank": [1, 1]}, "Instance 'x' has a tie"),
     "twice": ({"instance": ["x", "x"], "label": ["a", "a"]}, "Instance 'x' holds label 'a' twice"),
     "too large": ({"label": [0, 2**31 - 1]}, "numbers from 0 to 2147483646 in the column label. Got 2147483647"),
 }

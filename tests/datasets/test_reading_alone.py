@@ -21,7 +21,7 @@ from tailwise.datasets import (
     save,
     save_priors,
 )
-from tailwise.datasets.catalogue.source_lock import LOCK, read_lock
+from tailwise.datasets.catalogue.data_folder import LOCK, read_lock
 from tailwise.errors import FileError, InputError, TailwiseError
 
 MATRIX = np.array([[0.5, 0.25, 0.0], [0.0, 0.0, 0.75]], dtype=np.float32)
@@ -52,9 +52,9 @@ def test_what_breaks_in_our_own_code_is_not_blamed_on_the_file(tmp_path, monkeyp
     def fail(*arguments, **options):
         raise error
 
-    for place in ("npz.tidy_csr", "text_values.build_csr", "text_lines.build_csr", "parquet_entries.build_csr"):
+    for place in ("npz.tidy_csr", "ordered_rows.build_csr", "text.build_csr", "parquet_entries.build_csr"):
         monkeypatch.setattr(f"tailwise.datasets.formats.{place}", fail)
-    for place in ("text_lines.parse_lines", "parquet_entries._Numbering.number", "row_lists.RowLists.append"):
+    for place in ("text.parse_lines", "parquet_entries._Numbering.number", "ordered_rows._Collected.append"):
         monkeypatch.setattr(f"tailwise.datasets.formats.{place}", fail)
     with pytest.raises(type(error)) as raised:
         load(tmp_path / name)
@@ -88,7 +88,7 @@ def test_lines_may_end_in_three_ways(tmp_path, name, end):
 def test_line_ends_at_the_edge_of_a_block(tmp_path, monkeypatch, size):
     text = b"0:1\r\n1:1\r\r2:1\n\r\n3:1\r"
     (tmp_path / "a.txt").write_bytes(text)
-    monkeypatch.setattr("tailwise.datasets.formats.opening.BUFFER", size)
+    monkeypatch.setattr("tailwise.datasets.formats.disk.BUFFER", size)
     assert load(tmp_path / "a.txt").indices.tolist() == [0, 1, 2, 3]
     assert load(tmp_path / "a.txt").shape[0] == 6
 

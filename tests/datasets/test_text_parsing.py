@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.text import read_lines
 
-from tailwise.datasets.formats import text_lines
-from tailwise.datasets.formats.text_lines import ANY, TextRows, parse_blocks
+from tailwise.datasets.formats import text as text_format
+from tailwise.datasets.formats.ordered_rows import ANY
+from tailwise.datasets.formats.text import TextRows, parse_blocks
 from tailwise.errors import FileError
 from tailwise.kernels.parsing import LineRules
 
@@ -124,7 +125,7 @@ def test_a_wrong_line_is_named_with_what_was_expected(path, text, error):
     line, expected, came = error
     with pytest.raises(FileError) as caught:
         parse(text, path, has_labels=True, limit=50)
-    message = f"{path}, line {line}: expected {expected}. Got {came!r}. Mend the line, or write the file again."
+    message = f"{path}, line {line}: expected {expected}. Got {came!r}. Fix the line, or write the file again."
     assert str(caught.value) == message
 
 
@@ -135,8 +136,8 @@ def test_blocks_and_threads_change_nothing(path, monkeypatch, block):
         ",".join(map(str, rng.integers(9, size=rng.integers(3)))) + f" {i}:{rng.random()} {i + 1}:2\n"
         for i in range(200)
     )
-    monkeypatch.setattr(text_lines, "BLOCK", block)
-    monkeypatch.setattr(text_lines, "SHARED", 0)  # threads for every size
+    monkeypatch.setattr(text_format, "BLOCK", block)
+    monkeypatch.setattr(text_format, "SHARED", 0)  # threads for every size
     assert as_rows(parse(text, path, has_labels=True)) == read_lines(text, has_labels=True)
     with pytest.raises(FileError, match=r"line 151: expected a pair number:value\. Got 'x:1"):
         parse(text.replace(" 150:0", " 150:1 x:1 150:0"), path, has_labels=True)

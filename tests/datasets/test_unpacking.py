@@ -10,8 +10,8 @@ import pytest
 
 from tailwise.datasets.catalogue import unpacking
 from tailwise.datasets.catalogue.unpacking import unpack
+from tailwise.datasets.formats.disk import file_errors_of
 from tailwise.datasets.formats.output_folders import FolderKind, claimed_folder
-from tailwise.datasets.formats.writing import file_errors_of
 from tailwise.errors import FileError
 
 

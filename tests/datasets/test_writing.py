@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tailwise.datasets import check_writable_target, load, save
-from tailwise.datasets.formats.writing import written_beside
+from tailwise.datasets.formats.disk import written_beside
 from tailwise.errors import FileError
 
 
@@ -96,14 +96,14 @@ def test_the_check_writes_nothing(path):
 
 def test_no_such_folder(path, use):
     with pytest.raises(
-        FileError, match=r"must lie in a folder that exists\. Got .*b\.npz, but .* is no folder\. Create"
+        FileError, match=r"must lie in a folder that exists\. Got .*b\.npz, but .* is not a folder\. Create"
     ):
         use(path.parent / "missing" / "b.npz")
 
 
 def test_a_file_as_folder(path, use):
     path.touch()
-    with pytest.raises(FileError, match=r"is no folder\. Create it first"):
+    with pytest.raises(FileError, match=r"is not a folder\. Create it first"):
         use(path / "b.npz")
 
 
@@ -118,7 +118,7 @@ def test_a_directory_as_target(path, use):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
 def test_a_pipe_as_target(path, use):
     os.mkfifo(path)
-    with pytest.raises(FileError, match="which is no regular file"):
+    with pytest.raises(FileError, match="which is not a regular file"):
         use(path)
 
 

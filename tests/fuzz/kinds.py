@@ -25,7 +25,7 @@ from tailwise.datasets import (
     save_priors,
     save_selection,
 )
-from tailwise.datasets.catalogue.source_lock import LOCK, read_lock, verify_folder, write_lock
+from tailwise.datasets.catalogue.data_folder import LOCK, read_lock, verify_folder, write_lock
 from tailwise.datasets.formats.output_folders import UNFINISHED, FolderKind, claimed_folder
 from tailwise.errors import TailwiseError
 from tailwise.experiments.experiment import Measured

@@ -198,7 +198,7 @@ REFUSED = {
     "scores": (
         sp.csr_array(INDICATOR * 0.5),
         4,
-        r"selection as a matrix must hold only 0 and 1\. Got 0\.5\. Give the chosen labels, not probabilities",
+        r"selection must hold only 0 and 1\. Got 0\.5\. Give the chosen labels, not probabilities",
     ),
     "counts": (sp.csr_array(INDICATOR * 2), 4, r"must hold only 0 and 1\. Got 2\."),
     "minus one": (sp.csr_array(-INDICATOR), 4, r"must hold only 0 and 1\. Got -1\."),

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import tailwise as tw
 from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
-from tailwise.inputs.matrices import canonical_csr
+from tailwise.inputs.matrices import as_indicator, canonical_csr
 from tailwise.models.adapters import from_pecos
 
 N, M = 6, 5
@@ -53,10 +53,10 @@ def real_indices(matrix):
 DAMAGES = {
     beyond: "must have indices from 0 to .* Got 1000000. Build it with the shape",
     negative: "must have indices from 0 to .* Got -1. Build it with the shape",
-    falling: r"must have \d+ pointers into its entries .* not decrease. Got others: the matrix is damaged. Rebuild it",
-    late: "pointers into its entries",
-    long_row: "pointers into its entries",
-    few_pointers: "pointers into its entries",
+    falling: r"must have \d+ pointers .* non-decreasing .* It has others: the matrix is damaged. Rebuild it",
+    late: "pointers .indptr. that start",
+    long_row: "pointers .indptr. that start",
+    few_pointers: "pointers .indptr. that start",
     few_values: "must have one index for each stored value. Got 6 for 1: the matrix is damaged",
     real_indices: "must have integers as indices. Got dtype float64",
 }
@@ -200,3 +200,20 @@ def test_masked_pairs_are_refused():
     assert refusal(Candidates.of, (labels, np.ma.array(values, mask=mask))).startswith(
         "probabilities must hold a value"
     )
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.float16, np.float64])
+def test_a_matrix_of_0_and_1_keeps_only_the_ones(dtype):
+    stored = sp.csr_array((np.array([1, 0, 1], dtype=dtype), [2, 0, 1], [0, 2, 3]), shape=(2, 3))
+    found = as_indicator(stored, "truth", "Give labels.")
+    np.testing.assert_array_equal(found.toarray(), [[0, 0, 1], [0, 1, 0]])
+    assert found.nnz == 2
+    assert stored.data.tolist() == [1, 0, 1]  # the input stays as it was
+    assert stored.indices.tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize(("value", "came"), [(2, "2"), (-1, "-1"), (0.5, "0.5"), (np.nan, "nan"), (np.inf, "inf")])
+def test_any_other_number_is_refused(value, came):
+    with pytest.raises(InputError) as caught:
+        as_indicator(np.array([[1, 0], [1, value]]), "truth", "Give labels.")
+    assert str(caught.value) == f"truth must hold only 0 and 1. Got {came}. Give labels."

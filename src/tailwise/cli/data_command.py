@@ -8,8 +8,6 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tailwise.cli.announce import Bar
-
 if TYPE_CHECKING:
     from tailwise.datasets import Contents, DataSet
 
@@ -20,7 +18,7 @@ examples:
   tailwise data list
       the data sets of the catalogue, with their sizes
   tailwise data get Eurlex-4K
-      download, verify and unpack it to a folder Eurlex-4K; run again after an interruption, it goes on
+      download, verify and unpack it to a folder Eurlex-4K
   tailwise data get Eurlex-4K --archive Downloads/Eurlex.zip
       the same from an archive at hand
   tailwise data get AmazonCat-13K --synthetic --scale 0.1 --out small
@@ -121,18 +119,16 @@ def _fetch(data: DataSet, folder: str, options: argparse.Namespace) -> list[_Par
     from tailwise.datasets import get_data
 
     parts: list[_Part] = []
-    is_shown = sys.stderr.isatty() and not options.quiet
-    with Bar(is_shown=is_shown, desc=data.name, unit="B", unit_scale=True) as bar:
-        get_data(
-            data.name,
-            folder,
-            url=options.url,
-            archive=options.archive,
-            sha256=options.sha256,
-            overwrite=options.overwrite,
-            on_bytes=bar.update,
-            on_part=lambda part, contents: parts.append(_describe(part, contents)),
-        )
+    get_data(
+        data.name,
+        folder,
+        url=options.url,
+        archive=options.archive,
+        sha256=options.sha256,
+        overwrite=options.overwrite,
+        progress=sys.stderr.isatty() and not options.quiet,
+        on_part=lambda part, contents: parts.append(_describe(part, contents)),
+    )
     return parts
 
 
@@ -175,7 +171,7 @@ def _print_data_set(data: DataSet) -> None:
 def _print_folder(folder: str, parts: list[_Part] | None = None) -> None:
     """What is in a folder, read and not only looked at; checksums compared where they were recorded."""
     from tailwise.datasets import open_folder
-    from tailwise.datasets.catalogue.source_lock import read_lock, verify_folder
+    from tailwise.datasets.catalogue.data_folder import read_lock, verify_folder
 
     lock = read_lock(folder)
     opened = open_folder(folder)

@@ -43,8 +43,8 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from tailwise.datasets.formats.disk import written_beside
     from tailwise.datasets.formats.output_files import reserved_file
-    from tailwise.datasets.formats.writing import written_beside
     from tailwise.report.page import build_page, find_record
 
     find_record(options.folder)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from tailwise.datasets import Contents, LabelNames
     from tailwise.inputs.candidates import Candidates
+    from tailwise.inputs.priors import LabelPriors
     from tailwise.selection import Selection
 
 __all__ = ["add_parser"]
@@ -114,23 +115,16 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
     return selection
 
 
-def _load(options: argparse.Namespace) -> tuple[Contents, Any]:
-    """The probabilities with the names of their labels, and the training labels in the same order."""
-    from tailwise.datasets import LabelNames, load_all_labels, load_like, load_priors
-    from tailwise.datasets.formats.prior_files import is_priors_file
-    from tailwise.datasets.formats.read_write import as_labels
+def _load(options: argparse.Namespace) -> tuple[Contents, LabelPriors | None]:
+    """The probabilities with the names of their labels, and the training frequencies in the same order."""
+    from tailwise.inputs.paths import Source
 
-    names = LabelNames.of(options.label_names)
-    contents = load_all_labels(options.probabilities, label_names=names)
-    if options.priors is None:
-        return contents, None
-    if is_priors_file(options.priors):
-        counted = load_priors(options.priors)
-        return contents.widened(counted.n_labels, options.probabilities), counted
-    priors = load_like(options.priors, contents, options.probabilities, names, same_instances=False)
-    # Text lists labels and does not say how many there are; the training labels may.
-    contents = contents.widened(priors.matrix.shape[1], options.probabilities)
-    return contents, as_labels(priors.matrix, options.priors)
+    source = Source.of(options.probabilities, label_names=options.label_names)
+    priors = source.read_priors(options.priors)
+    if priors is not None:  # text lists labels and does not say how many there are; the training labels may
+        source = source.widened(priors.n_labels)
+    assert source.contents is not None
+    return source.contents, priors
 
 
 def _find_names(contents: Contents, options: argparse.Namespace) -> LabelNames | None:

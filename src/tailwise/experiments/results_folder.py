@@ -10,9 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tailwise.datasets.formats.drafts import is_draft, remove_leftovers
-from tailwise.datasets.formats.holding import LOCK_FILE, held
-from tailwise.datasets.formats.writing import file_errors_of, real
+from tailwise.datasets.formats.disk import file_errors_of, real
+from tailwise.datasets.formats.drafts import LOCK_FILE, held, is_draft, remove_leftovers
 from tailwise.errors import FileError
 from tailwise.experiments.experiment import Measured, Run, name_run
 from tailwise.runs.record import as_json, describe_versions, list_changes, read_json, write_json

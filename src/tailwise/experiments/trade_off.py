@@ -10,7 +10,7 @@ import numpy as np
 
 from tailwise.errors import InputError, MissingExtraError
 from tailwise.inputs.candidates import Candidates
-from tailwise.inputs.paths import load_if_path, load_priors_if_path
+from tailwise.inputs.paths import Source
 from tailwise.metrics import evaluate
 from tailwise.selection import Selection, expected_utility, select
 from tailwise.selection.rules import check_budgets
@@ -129,8 +129,11 @@ def trade_off(
     -------
     Curve
     """
-    candidates = Candidates.of(load_if_path(probabilities))
-    priors = load_priors_if_path(priors)
+    source = Source.of(probabilities)
+    candidates, priors = (
+        Candidates.of(probabilities if source.path is None else source.path),
+        source.read_priors(priors),
+    )
     first, second = as_utility(first, priors), as_utility(second, priors)
     budgets = check_budgets(k, *candidates.shape)
     if budgets is None:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from tailwise.errors import InputError
-from tailwise.inputs.checks import check_numbering, check_size, is_integer
-from tailwise.inputs.matrices import as_array, as_numbers, canonical_csr, check_most_labels
+from tailwise.inputs.checks import check_size
+from tailwise.inputs.id_tables import is_table, read_pair, read_table
+from tailwise.inputs.matrices import as_array, canonical_csr
 from tailwise.kernels.rows import Rows, find_odd_probability, sum_by_label
 from tailwise.kernels.top_k import select_by_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tailwise.inputs.label_names import LabelNames
+
 __all__ = ["Candidates"]
 
-TABLE_COLUMNS = ("instance", "label", "probability")
-TABLE_LIBRARIES = ("pandas", "polars", "pyarrow")
 ROUNDING = 1e-6  # a few steps of float32, by which a sigmoid may leave [0, 1]
 SMALLEST = 1e-300  # below it, numbers lose their digits and reciprocals overflow: such probabilities are 0
 
@@ -37,6 +39,8 @@ class Candidates:
     holds_all_labels : bool
         Whether the input spoke of every label of every instance, as a dense matrix does. Its zeros are no candidates,
         but may fill the slots of an instance that has fewer candidates than its budget.
+    label_names : LabelNames, optional
+        What the labels are called, where that is known.
 
     Examples
     --------
@@ -48,7 +52,7 @@ class Candidates:
     array([0.9, 0.4, 0.2])
     """
 
-    __slots__ = ("holds_all_labels", "n_labels", "rows")
+    __slots__ = ("holds_all_labels", "label_names", "n_labels", "rows")
 
     def __init__(
         self,
@@ -58,10 +62,15 @@ class Candidates:
         n_labels: int,
         *,
         holds_all_labels: bool = False,
+        label_names: LabelNames | None = None,
     ) -> None:
+        if label_names is not None and len(label_names) != n_labels:
+            msg = f"label_names must be one name for each of the {n_labels} labels. Got {len(label_names)} names."
+            raise InputError(msg)
         self.rows = Rows(_read_only(indptr), _read_only(labels), _read_only(probabilities))
         self.n_labels = int(n_labels)
         self.holds_all_labels = holds_all_labels
+        self.label_names = label_names
 
     @classmethod
     def of(cls, probabilities: Any, *, n_labels: int | None = None, top: int | None = None) -> Candidates:
@@ -69,19 +78,22 @@ class Candidates:
 
         Parameters
         ----------
-        probabilities : array_like
+        probabilities : array_like or path
             ndarray ``(n, m)``; any scipy.sparse matrix or array; a torch tensor; a pair ``(labels, values)`` of
             ``(n, k')`` arrays with -1 as padding; a pandas, polars or pyarrow table with the columns ``instance``,
-            ``label`` and ``probability``; or Candidates. Zero entries of a dense array are no candidates.
+            ``label`` and ``probability``; a file in any format that :func:`tailwise.load` reads; or Candidates. Zero
+            entries of a dense array are no candidates.
         n_labels : int, optional
-            Number of labels, for forms that do not tell it (a pair, a table). Default: the largest label + 1.
+            Number of labels, for forms that do not tell it (a pair, a table, some files). Default: the largest
+            label + 1.
         top : int, optional
             Keep only the ``top`` most probable labels of each instance (ties: the smaller label).
 
         Returns
         -------
         Candidates
-            Shares memory with the input where that was canonical already; the input is never changed.
+            Shares memory with the input where that was canonical already; the input is never changed. From a file,
+            with the names of its labels where the file, or a labels.txt beside it, has them.
         """
         candidates = probabilities if isinstance(probabilities, cls) else _from_any(probabilities, n_labels)
         if n_labels is not None and n_labels != candidates.n_labels:
@@ -112,6 +124,15 @@ class Candidates:
         sum_by_label(self.rows.labels, self.rows.values, sums)
         return sums
 
+    def with_names(self, label_names: LabelNames | None) -> Candidates:
+        """The same candidates, their labels named; with the names that they have where none are given."""
+        return Candidates(
+            *self.rows,
+            self.n_labels,
+            holds_all_labels=self.holds_all_labels,
+            label_names=label_names or self.label_names,
+        )
+
     def keep_top(self, top: int) -> Candidates:
         """Keep the ``top`` most probable labels of each instance."""
         top = check_size("top", top, remedy="Leave it out to keep every candidate.")
@@ -122,8 +143,8 @@ class Candidates:
         is_kept = ~is_looked_at
         is_kept[is_looked_at] = self._mark_top(top, is_long, is_looked_at)
         indptr = np.concatenate([[0], np.cumsum(np.minimum(self.sizes, top))])
-        parts = indptr, self.rows.labels[is_kept], self.rows.values[is_kept]
-        return Candidates(*parts, self.n_labels, holds_all_labels=self.holds_all_labels)
+        parts = indptr, self.rows.labels[is_kept], self.rows.values[is_kept], self.n_labels
+        return Candidates(*parts, holds_all_labels=self.holds_all_labels, label_names=self.label_names)
 
     def _mark_top(self, top: int, is_long: NDArray, is_looked_at: NDArray) -> NDArray:
         """Which entries of the rows longer than `top` are kept; room is needed for these rows only."""
@@ -148,15 +169,26 @@ class Candidates:
 
 
 def _from_any(probabilities: Any, n_labels: int | None) -> Candidates:
-    if type(probabilities).__module__.split(".")[0] in TABLE_LIBRARIES:
-        return _from_table(probabilities, n_labels)
+    if isinstance(probabilities, (str, os.PathLike)):
+        return _from_path(probabilities, n_labels)
+    if is_table(probabilities):
+        return _from_csr(read_table(probabilities, n_labels))
     if isinstance(probabilities, tuple):
-        return _from_pair(probabilities, n_labels)
+        return _from_csr(read_pair(probabilities, n_labels))
     matrix = as_array(probabilities, "probabilities")
     return _from_csr(canonical_csr(matrix, "probabilities"), holds_all_labels=not sp.issparse(matrix))
 
 
-def _from_csr(csr: sp.csr_array, *, holds_all_labels: bool = False) -> Candidates:
+def _from_path(path: str | os.PathLike[str], n_labels: int | None) -> Candidates:
+    from tailwise.inputs.paths import load_all_labels, names_for  # reads every format, which most callers do not need
+
+    contents = load_all_labels(path, n_labels=n_labels)
+    return _from_csr(contents.matrix, label_names=names_for(contents, path))
+
+
+def _from_csr(
+    csr: sp.csr_array, *, holds_all_labels: bool = False, label_names: LabelNames | None = None
+) -> Candidates:
     values = csr.data
     if values.dtype not in (np.float32, np.float64):
         values = values.astype(np.float64 if values.dtype.itemsize > 4 else np.float32)
@@ -168,6 +200,7 @@ def _from_csr(csr: sp.csr_array, *, holds_all_labels: bool = False) -> Candidate
         values,
         csr.shape[1],
         holds_all_labels=holds_all_labels,
+        label_names=label_names,
     )
 
 
@@ -191,58 +224,6 @@ def _guess_remedy(values: NDArray, wrong: float) -> str:
     if values.min() >= 0 and values.max() <= 100:
         return "Are these percentages? Divide them by 100. Or logits? Apply a sigmoid first."
     return "Are these logits? Apply a sigmoid first."
-
-
-def _from_pair(pair: tuple, n_labels: int | None) -> Candidates:
-    if len(pair) != 2:
-        msg = f"probabilities as a tuple must be a pair (labels, values). Got {len(pair)} parts."
-        raise InputError(msg)
-    labels, values = as_array(pair[0], "labels"), as_numbers(pair[1], "probabilities")
-    if labels.ndim != 2 or labels.shape != values.shape:
-        msg = f"labels and values must have the same shape (n, k'). Got {labels.shape} and {values.shape}."
-        raise InputError(msg)
-    used = labels != -1
-    rows = np.broadcast_to(np.arange(labels.shape[0])[:, None], labels.shape)[used]
-    return _from_triples(rows, labels[used], values[used], labels.shape[0], n_labels)
-
-
-def _from_table(table: Any, n_labels: int | None) -> Candidates:
-    names = getattr(table, "column_names", None) or list(getattr(table, "columns", ()))
-    missing = [name for name in TABLE_COLUMNS if name not in names]
-    if missing:
-        msg = (
-            f"probabilities as a table must have the columns {', '.join(TABLE_COLUMNS)}. Missing: {', '.join(missing)}."
-        )
-        raise InputError(msg)
-    instances, labels, values = (np.asarray(table[name]) for name in TABLE_COLUMNS)
-    return _from_triples(instances, labels, as_numbers(values, "probabilities"), None, n_labels)
-
-
-def _from_triples(
-    instances: NDArray, labels: NDArray, values: NDArray, n_instances: int | None, n_labels: int | None
-) -> Candidates:
-    for name, numbers in (("instance", instances), ("label", labels)):
-        if numbers.dtype.kind not in "iu" or (numbers.size and numbers.min() < 0):
-            came = numbers.dtype if numbers.dtype.kind not in "iu" else numbers.min()
-            msg = f"{name} numbers must be integers of at least 0. Got {came}. Map names to 0, 1, 2, ... first."
-            raise InputError(msg)
-    n = n_instances if n_instances is not None else _count(instances, "instance")
-    m = n_labels if n_labels is not None else _count(labels, "label")
-    if not is_integer(m) or m < 0:
-        msg = f"n_labels must be an integer of at least 1. Got {n_labels!r}."
-        raise InputError(msg)
-    check_most_labels(m)
-    if labels.size and labels.max() >= m:
-        msg = f"label numbers must be below n_labels={m}. Got {labels.max()}. Give a larger n_labels."
-        raise InputError(msg)
-    return _from_csr(canonical_csr(sp.coo_array((values, (instances, labels)), shape=(n, m)), "probabilities"))
-
-
-def _count(numbers: NDArray, what: str) -> int:
-    """How many there are if the largest is the last."""
-    size = int(numbers.max()) + 1 if numbers.size else 0
-    check_numbering("probabilities", what, size, numbers.size)
-    return size
 
 
 def _read_only(array: NDArray) -> NDArray:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.errors import InputError
-from tailwise.inputs.matrices import as_array, canonical_csr
+from tailwise.inputs.matrices import as_array, as_indicator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -132,17 +132,8 @@ def _check_sizes(chosen: Chosen, n_instances: int | None, n_labels: int | None, 
 
 
 def _from_indicator(matrix: Any, name: str) -> Chosen:
-    csr = canonical_csr(matrix, name)
-    if not np.isin(csr.data, (0, 1)).all():
-        came = csr.data[~np.isin(csr.data, (0, 1))][0]
-        msg = (
-            f"{name} as a matrix must hold only 0 and 1. Got {came:g}. "
-            "Give the chosen labels, not probabilities: select (tailwise select) chooses some."
-        )
-        raise InputError(msg)
-    if (csr.data == 0).any():
-        csr = csr.copy()  # the conversion shares memory with the caller's matrix
-        csr.eliminate_zeros()
+    remedy = "Give the chosen labels, not probabilities: select (tailwise select) chooses from them."
+    csr = as_indicator(matrix, name, remedy)
     counts = np.diff(csr.indptr)
     labels = np.full((csr.shape[0], max(1, int(counts.max()))), EMPTY, dtype=np.int32)
     labels[np.arange(labels.shape[1]) < counts[:, None]] = csr.indices

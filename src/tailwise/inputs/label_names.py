@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from tailwise.datasets.formats.opening import opened_text
-from tailwise.datasets.formats.writing import written_beside
+from tailwise.datasets.formats.disk import input_errors_of, opened_text, written_beside
 from tailwise.errors import FileError, InputError
 
 __all__ = ["LabelNames", "count_names", "find_label_names", "is_text", "load_label_names", "save_label_names"]
@@ -51,7 +50,7 @@ class LabelNames:
             msg = f"label names must differ. Got {twice!r} twice. Give each label an identifier of its own."
             raise InputError(msg)
         if self.titles is not None and len(self.titles) != len(self.ids):
-            msg = f"titles must be as many as ids, {len(self.ids)}. Got {len(self.titles)}."
+            msg = f"titles must be one for each of the {len(self.ids)} ids. Got {len(self.titles)}."
             raise InputError(msg)
 
     @classmethod
@@ -88,17 +87,14 @@ def load_label_names(path: str | os.PathLike[str]) -> LabelNames:
         try:
             lines = file.read().decode("utf-8").split("\n")
         except UnicodeDecodeError as error:
-            msg = f"{path} must be text in UTF-8. Byte {error.start} is none. Convert the file."
+            msg = f"{path} must be text in UTF-8. Invalid UTF-8 at byte {error.start}. Convert the file."
             raise FileError(msg) from error
     if lines[-1] == "":
         lines.pop()
     fields = [line.split("\t", 1) for line in lines]
     has_titles = any(len(each) > 1 for each in fields)
-    try:
+    with input_errors_of(path):
         return LabelNames([each[0] for each in fields], [each[-1] for each in fields] if has_titles else None)
-    except InputError as error:
-        msg = f"{path}: {error}"
-        raise FileError(msg) from error
 
 
 def save_label_names(path: str | os.PathLike[str], names: LabelNames) -> None:

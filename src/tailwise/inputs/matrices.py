@@ -1,4 +1,4 @@
-"""Any matrix as a canonical CSR: what both doors, for probabilities and for selections, share."""
+"""Matrices: any layout as canonical CSR, and the one check that a matrix holds only 0 and 1."""
 
 from __future__ import annotations
 
@@ -14,7 +14,17 @@ from tailwise.kernels.rows import find_disorder
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["as_array", "as_dense", "as_numbers", "canonical_csr", "check_matrix", "check_most_labels"]
+__all__ = [
+    "as_array",
+    "as_dense",
+    "as_indicator",
+    "as_numbers",
+    "build_csr",
+    "canonical_csr",
+    "check_matrix",
+    "check_most_labels",
+    "tidy_csr",
+]
 
 MOST_LABELS = 2**31 - 1
 
@@ -39,6 +49,33 @@ def canonical_csr(matrix: Any, name: str) -> sp.csr_array:
         if x >= 0:
             _refuse_duplicate(name, np.searchsorted(csr.indptr, x, side="right") - 1, csr.indices[x])
     return csr
+
+
+def as_indicator(matrix: Any, name: str, remedy: str) -> sp.csr_array:
+    """A 0/1 matrix as canonical CSR that stores only the ones; the input is not changed."""
+    csr = canonical_csr(matrix, name)
+    is_wrong = (csr.data != 0) & (csr.data != 1)
+    if is_wrong.any():
+        msg = f"{name} must hold only 0 and 1. Got {csr.data[np.argmax(is_wrong)]:g}. {remedy}"
+        raise InputError(msg)
+    if not csr.data.all():
+        csr = csr.copy()  # the arrays may be the user's own
+        csr.eliminate_zeros()
+    return csr
+
+
+def tidy_csr(matrix: Any, name: str) -> sp.csr_array:
+    """The same as `canonical_csr`, with indices as `build_csr` stores them."""
+    csr = canonical_csr(matrix, name)
+    return build_csr(csr.data, csr.indices, csr.indptr, csr.shape)
+
+
+def build_csr(values: NDArray, labels: NDArray, indptr: NDArray, shape: tuple[int, int]) -> sp.csr_array:
+    """A CSR array whose indices are 32 bits wide wherever they fit: scipy alone would keep what it is given."""
+    is_small = max(*shape, labels.size) <= np.iinfo(np.int32).max
+    index_type = np.int32 if is_small else np.int64
+    parts = values, labels.astype(index_type, copy=False), indptr.astype(index_type, copy=False)
+    return sp.csr_array(parts, shape=shape, copy=False)
 
 
 def as_array(matrix: Any, name: str) -> Any:
@@ -120,8 +157,8 @@ def _check_compressed(matrix: Any, name: str) -> None:
     is_whole = indptr.shape == (n_lines + 1,) and indptr.dtype.kind in "iu"
     if not is_whole or indptr[0] != 0 or indptr[-1] > indices.size or (indptr[1:] < indptr[:-1]).any():
         msg = (
-            f"{name} must have {n_lines + 1} pointers into its entries (indptr) that start at 0 and do not decrease. "
-            "Got others: the matrix is damaged. Rebuild it from its rows, columns and values."
+            f"{name} must have {n_lines + 1} pointers (indptr) that start at 0, are non-decreasing and end within its "
+            "entries. It has others: the matrix is damaged. Rebuild it from its rows, columns and values."
         )
         raise InputError(msg)
     _check_indices(name, indices[: indptr[-1]], limit)

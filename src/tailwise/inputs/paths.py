@@ -1,39 +1,168 @@
-"""Files in the place of matrices and selections."""
+"""Files named where values are expected, and several files under one numbering.
+
+Labels of several files are matched by name where files name them, and by number where they do not; instances likewise.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
 
-from tailwise.datasets import load, load_all_labels, load_like, load_priors, load_selection
-from tailwise.datasets.formats.prior_files import is_priors_file
+import numpy as np
+import scipy.sparse as sp
+
+from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.prior_files import is_priors_file, load_priors
+from tailwise.datasets.formats.read_write import as_labels, load, load_contents
+from tailwise.errors import InputError
+from tailwise.inputs.label_names import LabelNames, find_label_names
 from tailwise.inputs.priors import LabelPriors
 
-__all__ = ["load_both_if_paths", "load_if_path", "load_priors_if_path", "load_selection_if_path"]
+__all__ = [
+    "Source",
+    "is_path",
+    "load_all_labels",
+    "load_if_path",
+    "load_like",
+    "names_for",
+]
+
+
+def is_path(source: Any) -> bool:
+    """Whether a value names a file."""
+    return isinstance(source, (str, os.PathLike))
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A matrix, and where it came from a file, everything else that the file says.
+
+    Files that are read after it are put in its order of labels and instances.
+
+    Attributes
+    ----------
+    matrix : csr_array, or anything that stands for a matrix
+        The matrix of the file, or the value that was given.
+    contents : Contents or None
+        All that the file holds; None where no file was given.
+    path : path or None
+        The file.
+    all_names : LabelNames or None
+        The names of all labels, where the caller knows them.
+    """
+
+    matrix: Any
+    contents: Contents | None = None
+    path: Any = None
+    all_names: LabelNames | None = None
+
+    @classmethod
+    def of(cls, source: Any, label_names: Any = None) -> Source:
+        """Read a file; keep anything else as it is."""
+        if not is_path(source):
+            return cls(source)
+        names = LabelNames.of(label_names)
+        contents = load_all_labels(source, label_names=names)
+        return cls(contents.matrix, contents, source, names)
+
+    @property
+    def n_labels(self) -> int | None:
+        """The number of labels, where the value tells it."""
+        is_matrix = sp.issparse(self.matrix) or (isinstance(self.matrix, np.ndarray) and self.matrix.ndim == 2)
+        return self.matrix.shape[1] if is_matrix else None
+
+    @property
+    def names(self) -> LabelNames | None:
+        """The names of the labels: those of the file, or of a labels.txt beside it."""
+        return None if self.contents is None else self.all_names or names_for(self.contents, self.path)
+
+    def widened(self, n_labels: int) -> Source:
+        """With `n_labels` labels, where the file lists fewer and does not say how many there are."""
+        if self.contents is None or not self.contents.is_open or n_labels <= self.matrix.shape[1]:
+            return self
+        contents, matrix = self.contents.widened(n_labels, self.path), self.matrix.copy()
+        matrix.resize(contents.matrix.shape)
+        return replace(self, matrix=matrix, contents=contents)
+
+    def load_like(self, path: Any, *, same_instances: bool = True) -> Contents:
+        """Read another file, with its labels, and by default its instances, in the order of this source."""
+        if self.contents is None:
+            return load_contents(path, n_labels=self.n_labels)
+        return load_like(path, self.contents, self.path, self.all_names, same_instances=same_instances)
+
+    def read_matrix(self, source: Any) -> Any:
+        """A matrix of the same instances and labels: that of a file where a path is given, or the value itself."""
+        return self.load_like(source).matrix if is_path(source) else source
+
+    def read_selection(self, selection: Any) -> Any:
+        """A selection for the same instances: that of a file where a path is given, or the value itself."""
+        return self.load_like(selection).chosen(selection) if is_path(selection) else selection
+
+    def read_priors(self, priors: Any) -> LabelPriors | None:
+        """Training frequencies of the same labels: from a file of them, or from training labels in a file or matrix."""
+        if priors is None:
+            return None
+        if not is_path(priors):
+            return LabelPriors.from_labels(priors)
+        if is_priors_file(priors):
+            return load_priors(priors)
+        return LabelPriors.from_labels(as_labels(self.load_like(priors, same_instances=False).matrix, priors))
 
 
 def load_if_path(source: Any) -> Any:
     """The matrix in a file where a path is given; anything else as it is."""
-    return load(source) if isinstance(source, (str, os.PathLike)) else source
+    return load(source) if is_path(source) else source
 
 
-def load_selection_if_path(source: Any) -> Any:
-    """The selection in a file where a path is given; anything else as it is."""
-    return load_selection(source) if isinstance(source, (str, os.PathLike)) else source
+def names_for(contents: Contents, path: Any) -> LabelNames | None:
+    """What the labels of a file are called: by the file itself, or by a file labels.txt beside it."""
+    if contents.label_names is not None:
+        return contents.label_names
+    return find_label_names(path, contents.matrix.shape[1], may_be_more=contents.is_open)
 
 
-def load_both_if_paths(probabilities: Any, selection: Any) -> tuple[Any, Any]:
-    """Both, from files where paths are given; where both are, labels and instances are matched by their names."""
-    if isinstance(probabilities, (str, os.PathLike)) and isinstance(selection, (str, os.PathLike)):
-        contents = load_all_labels(probabilities)
-        return contents.matrix, load_like(selection, contents, probabilities).chosen(selection)
-    return load_if_path(probabilities), load_selection_if_path(selection)
+def load_all_labels(path: Any, label_names: Any = None, *, n_labels: int | None = None) -> Contents:
+    """Read a file; where it does not say how many labels there are, the names given or beside it do."""
+    contents = load_contents(path, n_labels=n_labels, label_names=label_names)
+    if not contents.is_open or contents.label_names is not None:
+        return contents
+    names = names_for(contents, path)
+    return contents if names is None else contents.widened(len(names), path)
 
 
-def load_priors_if_path(source: Any) -> LabelPriors | None:
-    """Training frequencies from a file of them or of training labels, from a matrix of these, or as they are."""
-    if source is None:
-        return None
-    if isinstance(source, (str, os.PathLike)) and is_priors_file(source):
-        return load_priors(source)
-    return LabelPriors.from_labels(load_if_path(source))
+def load_like(
+    path: Any, first: Contents, first_path: Any, names: LabelNames | None = None, *, same_instances: bool = True
+) -> Contents:
+    """Read a file whose labels, and by default instances, are those of another one, read before.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    first, first_path : Contents, path
+        The other file.
+    names : LabelNames, optional
+        The names of all labels; `first` is in their order.
+    same_instances : bool
+        Whether the rows are the same instances, too: they are then put in the same order where both files name them.
+    """
+    contents = load_contents(path)
+    if same_instances and contents.matrix.shape[0] == first.matrix.shape[0]:
+        contents = contents.in_order_of(first.instance_names, path)
+    if contents.label_names is not None:
+        known = names or names_for(first, first_path)
+        if known is None:
+            _refuse(path, first_path)
+        return contents.renumbered(known, path)
+    if names is None and first.label_names is not None and first.is_open:
+        _refuse(first_path, path)
+    return contents.widened(first.matrix.shape[1], path)
+
+
+def _refuse(named: Any, numbered: Any) -> NoReturn:
+    msg = (
+        f"{named} names its labels and {numbered} numbers them, so that the names of all labels are needed. "
+        "Give label_names (--label-names FILE), one name a line in the order of the numbers."
+    )
+    raise InputError(msg)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tailwise.errors import InputError
 from tailwise.inputs.checks import is_integer
-from tailwise.inputs.matrices import as_dense, canonical_csr
+from tailwise.inputs.matrices import as_dense, as_indicator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,12 +62,8 @@ class LabelPriors:
         """Count the columns of a 0/1 training matrix of shape (n', m)."""
         if isinstance(training_labels, cls):
             return training_labels
-        csr = canonical_csr(training_labels, "priors")
-        if not np.isin(csr.data, (0, 1)).all():
-            came = csr.data[~np.isin(csr.data, (0, 1))][0]
-            msg = f"priors as a matrix of training labels must hold only 0 and 1. Got {came:g}."
-            raise InputError(msg)
-        return cls(np.bincount(csr.indices[csr.data != 0], minlength=csr.shape[1]), csr.shape[0])
+        csr = as_indicator(training_labels, "priors", "Give the training labels, or LabelPriors(counts, n_instances).")
+        return cls(np.bincount(csr.indices, minlength=csr.shape[1]), csr.shape[0])
 
     @property
     def n_labels(self) -> int:

@@ -134,7 +134,7 @@ class Totals:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the totals to an .npz file, whole or not at all."""
-        from tailwise.datasets.formats.writing import written_beside
+        from tailwise.datasets.formats.disk import written_beside
 
         arrays = {name: np.asarray(getattr(self, name)) for name in _ADDED}
         if self.log_failure is not None:
@@ -148,7 +148,7 @@ class Totals:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Totals:
         """Read totals that :meth:`save` wrote."""
-        from tailwise.datasets.formats.npz_archive import read_archive
+        from tailwise.datasets.formats.npz import read_archive
 
         arrays = read_archive(path, "be a file that Totals.save wrote", "Save the totals again.")
         try:

@@ -20,7 +20,6 @@ from tailwise.metrics.evaluation_inputs import (
     left_out,
     read_filter,
     read_priors,
-    read_probabilities,
     read_selection,
     read_truth,
 )
@@ -155,7 +154,7 @@ def evaluate(
     values = {name: _compute(name, averaged, by_instance) for name in names}
     expected = {}
     if probabilities is not None:
-        given = read_probabilities(probabilities, source)
+        given = source.read_matrix(probabilities)
         options = {"expectation": expectation, "condition_positives": condition_positives}
         expected = expect_metrics(names, given, Chosen(judged, true.shape[1]), k, label_priors, propensity, **options)
     title = f"Evaluation of {true.shape[0]:,} instances and {true.shape[1]:,} labels" + (f" at k={k}" if k else "")

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_choice, is_integer
-from tailwise.metrics.evaluation_inputs import Truth, read_priors, read_truth
+from tailwise.inputs.paths import Source
+from tailwise.metrics.evaluation_inputs import read_priors, read_truth
 from tailwise.metrics.frequency import DEFAULT_EDGES, check_edges
 from tailwise.models.adapters.shortlists import own_csr
 from tailwise.models.calibration_context import describe_context
@@ -120,7 +121,7 @@ class Calibrator(BaseEstimator):
         """
         check_parameters(self)
         candidates, true = read_pair(probabilities, truth)
-        label_priors = read_priors(priors, Truth(true))
+        label_priors = read_priors(priors, Source(true))
         label_bins = self._find_label_bins(label_priors)
         is_true = find_true(candidates, true)
         if not is_true.any():

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from tailwise.datasets.formats.json_text import parse_json
-from tailwise.datasets.formats.npz_archive import read_archive
-from tailwise.datasets.formats.writing import written_beside
+from tailwise.datasets.formats.disk import parse_json, written_beside
+from tailwise.datasets.formats.npz import read_archive
 from tailwise.errors import FileError
 from tailwise.models.calibration_curves import CURVES, InContext, Logistic
 

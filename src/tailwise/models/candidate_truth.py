@@ -32,8 +32,9 @@ def read_candidates(probabilities: Any, n_labels: int) -> Candidates:
 
 def read_pair(probabilities: Any, truth: Any) -> tuple[Candidates, sp.csr_array]:
     """Candidates and true labels of the same instances and labels."""
-    true = read_truth(truth).matrix
-    candidates = read_candidates(probabilities, true.shape[1])
+    source = read_truth(truth)
+    true = source.matrix
+    candidates = read_candidates(source.read_matrix(probabilities), true.shape[1])
     if candidates.n_instances != true.shape[0]:
         msg = f"probabilities must have the {true.shape[0]} instances of truth. Got {candidates.n_instances}."
         raise InputError(msg)

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from tailwise.engines.threads import check_workers
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_choice, check_size, is_integer
-from tailwise.inputs.matrices import check_matrix
+from tailwise.inputs.matrices import as_indicator, check_matrix
 from tailwise.kernels.node_training import Matrix
 
 if TYPE_CHECKING:
@@ -69,14 +69,7 @@ def check_labels(labels: Any, n_instances: int) -> sp.csr_array:
     if matrix.shape[0] != n_instances:
         msg = f"X and Y must have the same number of rows. Got {n_instances} and {matrix.shape[0]}."
         raise InputError(msg)
-    csr = sp.csr_array(matrix, copy=sp.issparse(matrix))
-    csr.sum_duplicates()
-    is_label = np.isin(csr.data, (0, 1))
-    if not is_label.all():
-        msg = f"Y must hold only 0 and 1. Got {csr.data[~is_label][0]}. Use (Y > 0) for counts or scores."
-        raise InputError(msg)
-    csr.eliminate_zeros()
-    return csr
+    return as_indicator(matrix, "Y", "Use (Y > 0) for counts or scores.")
 
 
 def check_parameters(estimator: LabelTree) -> None:

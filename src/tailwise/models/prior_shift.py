@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
-from tailwise.inputs.paths import load_if_path, load_priors_if_path
+from tailwise.inputs.paths import Source
 from tailwise.utilities import LabelPriors
 
 __all__ = ["shift_if_possible", "shift_to_priors"]
@@ -47,13 +47,13 @@ def shift_to_priors(probabilities: Any, priors: Any) -> Candidates:
     >>> tw.shift_to_priors(np.array([[0.5, 0.2, 0.1], [0.4, 0.3, 0.2]]), priors).to_csr().sum(axis=1).round(1)
     array([1.4, 1.6])
     """
-    candidates = Candidates.of(load_if_path(probabilities))
-    found = load_priors_if_path(priors)
+    source = Source.of(probabilities)
+    found, candidates = source.read_priors(priors), Candidates.of(source.matrix)
     if found is None:
         msg = "priors must be training frequencies. Got None. Give the training labels."
         raise InputError(msg)
     if found.n_labels != candidates.n_labels:
-        msg = f"priors must be those of the {candidates.n_labels} labels of the probabilities. Got {found.n_labels}."
+        msg = f"priors must cover the {candidates.n_labels} labels of probabilities. Got {found.n_labels}."
         raise InputError(msg)
     shifted = shift_if_possible(candidates, found)
     if shifted is None:

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import numpy as np
 
-from tailwise.datasets.formats.json_text import parse_json
-from tailwise.datasets.formats.writing import check_name, written_beside
+from tailwise.datasets.formats.disk import check_name, parse_json, written_beside
 from tailwise.errors import FileError, InputError
 from tailwise.kernels.best_first import LOGISTIC, STEEP
 from tailwise.kernels.node_weights import Weights, has_fault

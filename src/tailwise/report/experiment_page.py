@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tailwise.datasets.formats.writing import written_beside
+from tailwise.datasets.formats.disk import written_beside
 from tailwise.errors import FileError, InputError
 from tailwise.experiments.results import Results, Table
 from tailwise.report.charts import draw_curve

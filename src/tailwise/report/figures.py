@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailwise.datasets.formats.writing import written_beside
+from tailwise.datasets.formats.disk import written_beside
 from tailwise.errors import MissingExtraError
 from tailwise.report.charts import frame
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from tailwise.certificates import Certificate
 from tailwise.datasets import LabelNames, save, save_label_names, save_priors, save_selection
+from tailwise.datasets.formats.disk import file_errors_of, written_beside
 from tailwise.datasets.formats.output_folders import claimed_folder
-from tailwise.datasets.formats.writing import file_errors_of, written_beside
 from tailwise.metrics import Evaluation, evaluate
 from tailwise.models.calibrator import Calibrator
 from tailwise.models.label_tree import LabelTree

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailwise import __version__
-from tailwise.datasets.formats.json_text import parse_json
-from tailwise.datasets.formats.writing import written_beside
+from tailwise.datasets.formats.disk import parse_json, written_beside
 from tailwise.errors import FileError
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 from tailwise import __version__
 from tailwise.datasets import load, save
+from tailwise.datasets.formats.disk import file_errors_of
 from tailwise.datasets.formats.output_folders import claimed_folder
-from tailwise.datasets.formats.writing import file_errors_of
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_choice, check_seed, check_size
 from tailwise.metrics.evaluate import check_propensity

@@ -136,7 +136,7 @@ def read_data(source: Any, *, needs: Iterable[str] = ("X", "Y", "X_test")) -> Ru
 
 def _read_folder(path: str | os.PathLike[str], needs: tuple[str, ...]) -> RunData:
     from tailwise.datasets import open_folder
-    from tailwise.datasets.catalogue.source_lock import read_lock
+    from tailwise.datasets.catalogue.data_folder import read_lock
 
     folder = open_folder(path)
     train, test = _load_parts(folder, {PLACES[name][0] for name in needs})

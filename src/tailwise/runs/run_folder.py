@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailwise.datasets import load, load_label_names, load_labels, load_priors, load_selection
-from tailwise.datasets.formats.json_text import parse_json
+from tailwise.datasets.formats.disk import parse_json
 from tailwise.datasets.formats.output_folders import UNFINISHED, FolderKind
 from tailwise.errors import FileError
 from tailwise.inputs.priors import USUAL_PROPENSITY

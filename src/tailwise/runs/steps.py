@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tailwise.datasets.formats.json_text import parse_json
-from tailwise.datasets.formats.writing import file_errors_of, real
+from tailwise.datasets.formats.disk import file_errors_of, parse_json, real
 from tailwise.errors import FileError
 from tailwise.runs.record import as_json, list_changes, read_json, write_json
 from tailwise.runs.run_folder import RUN_FILES

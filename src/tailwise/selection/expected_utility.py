@@ -8,7 +8,7 @@ from tailwise.expectations.expectation import check_value
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_choice
 from tailwise.inputs.chosen import EMPTY, Chosen
-from tailwise.inputs.paths import load_both_if_paths, load_priors_if_path
+from tailwise.inputs.paths import Source
 from tailwise.selection.resolve import check_context, describe_batch, make_expectation
 from tailwise.selection.rules import check_budgets
 from tailwise.utilities import as_utility
@@ -63,12 +63,13 @@ def expected_utility(
     0.3675
     """
     check_choice("expectation", expectation, ("exact", "semi"))
-    utility = as_utility(utility, priors := load_priors_if_path(priors))
-    probabilities, selection = load_both_if_paths(probabilities, selection)
-    candidates = Candidates.of(probabilities)
+    source = Source.of(probabilities)
+    utility = as_utility(utility, priors := source.read_priors(priors))
+    candidates = Candidates.of(source.matrix).with_names(source.names)
+    selection = source.read_selection(selection)
     n, m = candidates.shape
     chosen = Chosen.of(selection, m, n_instances=n, like="probabilities")
     budgets = (chosen.labels != EMPTY).sum(axis=1) if k is None else check_budgets(k, n, m)
     context = check_context(context, utility, m)
-    batch = describe_batch(candidates, budgets, priors, condition_positives, context)
+    batch = describe_batch(candidates, budgets, priors, condition_positives, context, candidates.label_names)
     return check_value(utility, make_expectation(expectation, utility, candidates, batch, context).value_of(chosen))

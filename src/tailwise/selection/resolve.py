@@ -15,7 +15,7 @@ from tailwise.expectations.terms import raise_failure, supports_exact
 from tailwise.inputs.candidates import SMALLEST, Candidates
 from tailwise.inputs.checks import check_choice, check_seed, is_integer
 from tailwise.inputs.matrices import as_dense
-from tailwise.inputs.paths import load_both_if_paths, load_priors_if_path
+from tailwise.inputs.paths import Source
 from tailwise.inputs.totals import Totals
 from tailwise.selection.bca import bca, visiting_order, warm_up
 from tailwise.selection.greedy import greedy
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from tailwise.expectations.expectation import Expectation
     from tailwise.inputs.chosen import Chosen
+    from tailwise.inputs.label_names import LabelNames
     from tailwise.inputs.priors import LabelPriors
     from tailwise.selection.problem import Step
     from tailwise.selection.rules import Rules
@@ -60,16 +61,17 @@ MOST_PRICED_ENTRIES = 20_000
 def resolve(request: Request) -> Problem:
     """The problem that a request comes to."""
     _check_settings(request)
-    probabilities, judged = load_both_if_paths(request.probabilities, request.judged)
-    candidates = Candidates.of(probabilities)
-    origin = _check_origin(request, candidates, judged)
-    priors = load_priors_if_path(request.priors)
+    source = Source.of(request.probabilities)
+    candidates = Candidates.of(source.matrix).with_names(source.names)
+    names = candidates.label_names
+    origin = _check_origin(request, candidates, source.read_selection(request.judged))
+    priors = source.read_priors(request.priors)
     utility = as_utility(request.utility, priors)
     given = origin if not isinstance(origin, str) else None
     candidates, rules = find_rules(candidates, request.k, given, request.fill)
     context = check_context(request.context, utility, candidates.n_labels)
     budgets = rules.budgets if rules.has_budget else None
-    batch = describe_batch(candidates, budgets, priors, request.condition_positives, context)
+    batch = describe_batch(candidates, budgets, priors, request.condition_positives, context, names)
     name = _choose_expectation(request.expectation, utility)
     expectation = make_expectation(name, utility, candidates, batch, context)
     method = _choose_method(request.method, expectation, rules)
@@ -127,7 +129,8 @@ def describe_batch(
     budgets: NDArray | None,
     priors: LabelPriors | None,
     condition_positives: Any,
-    context: Totals | None = None,
+    context: Totals,
+    names: LabelNames | None = None,
 ) -> Batch:
     """What a utility may know of the batch and its context: sizes, slots, and the positives of each label."""
     n, m = candidates.shape
@@ -135,17 +138,10 @@ def describe_batch(
         msg = f"priors covers {priors.n_labels} labels, probabilities has {m}. Give the priors of the same labels."
         raise InputError(msg)
     n_slots = n if budgets is None else max(1, int(budgets.sum()))
+    more = context.n_instances if budgets is None else context.n_slots
     p = check_condition_positives(condition_positives, candidates.condition_positives(), n, priors)
-    if context is None:
-        return Batch(n, m, n_slots, p, _numbers(candidates))
-    more = context.n_slots if budgets is not None else context.n_instances
-    return Batch(n + context.n_instances, m, n_slots + more, p + context.p, _numbers(candidates))
-
-
-def _numbers(candidates: Candidates) -> dict[str, int] | None:
-    """The numbers of labels by name."""
-    names = getattr(candidates, "label_names", None)
-    return None if names is None else {name: j for j, name in enumerate(names.ids)}
+    numbers = None if names is None else {name: j for j, name in enumerate(names.ids)}
+    return Batch(n + context.n_instances, m, n_slots + more, p + context.p, numbers)
 
 
 def _check_origin(request: Request, candidates: Candidates, judged: Any) -> str | Chosen:

@@ -5,22 +5,30 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 from tailwise.datasets.catalogue.benchmarks import DataSet, find_data_set
-from tailwise.datasets.catalogue.data_folder import find_data
-from tailwise.datasets.catalogue.source_lock import LOCK, check_digest, digest_of, read_lock, write_lock
+from tailwise.datasets.catalogue.data_folder import LOCK, check_digest, find_data, read_lock, write_lock
+from tailwise.datasets.catalogue.unpacking import unpack
 from tailwise.datasets.formats.contents import Contents
-from tailwise.datasets.formats.holding import held
+from tailwise.datasets.formats.disk import digest_of, file_errors_of, real
+from tailwise.datasets.formats.drafts import drafted
+from tailwise.datasets.formats.output_files import errors_told_of
 from tailwise.datasets.formats.output_folders import FolderKind, claimed_folder
 from tailwise.datasets.formats.read_write import save
-from tailwise.datasets.formats.writing import file_errors_of, real
 from tailwise.datasets.synthetic.shapes import make_like
-from tailwise.errors import FileError, InputError, TailwiseError
+from tailwise.errors import FileError, InputError, MissingExtraError, TailwiseError
 
 __all__ = ["DATA", "get_data", "write_synthetic"]
+
+ARCHIVE = "archive"
+HEAD = 1000  # bytes by which a web page is recognised
+PIECE = 1 << 18  # bytes written at a time
+SECONDS = 60.0  # to wait for an answer
+RETRIES = 1  # of a download that broke off; it starts again from the beginning
 
 
 def _list_files(folder: Path) -> list[str]:
@@ -44,7 +52,7 @@ def get_data(
     archive: str | os.PathLike[str] | None = None,
     sha256: str | None = None,
     overwrite: bool = False,
-    on_bytes: Callable[[int, int | None], None] = lambda done, total: None,
+    progress: bool = False,
     on_part: Callable[[str, Contents], None] = lambda part, contents: None,
 ) -> Path:
     """Put a data set of the catalogue into a folder.
@@ -60,15 +68,15 @@ def get_data(
     folder : str or path
         Where to; a link is followed. It must not exist, or be empty, unless `overwrite`; the folder above must exist.
     url : str, optional
-        Another place than the catalogue's to download from.
+        Another place than the catalogue's to download from. Downloads need the extra ``data``.
     archive : str or path, optional
         An archive at hand, in place of a download.
     sha256 : str, optional
         The checksum that the archive must have.
     overwrite : bool
         Replace a data set that tailwise put into the folder, once the new one is there.
-    on_bytes : callable, optional
-        Called with the bytes downloaded so far, and in all.
+    progress : bool
+        Show a progress bar of the download on standard error.
     on_part : callable, optional
         Called with "train" and with "test", where there, and what was read of it.
 
@@ -77,14 +85,12 @@ def get_data(
     Path
         The folder, with a lock file that records where the data came from and all checksums.
     """
-    from tailwise.datasets.catalogue.unpacking import unpack  # imports much that nothing else needs
-
     data, target = find_data_set(name), real(folder)
     _check_source(url, archive, sha256)
     source = str(archive) if archive is not None else data.url if url is None else url
     with claimed_folder(folder, DATA, overwrite=overwrite) as draft:
         earlier = read_lock(target)
-        with _at_hand(source, target.parent / f".{data.name}.archive", archive, on_bytes) as packed:
+        with _at_hand(source, draft.parents[1], archive, progress=progress) as packed:
             facts = {"name": data.name, "source": source, "sha256": digest_of(packed)}
             trust = _check_archive(packed, data, sha256, earlier, facts)
             with file_errors_of(folder):
@@ -126,28 +132,57 @@ def _check_source(url: str | None, archive: Any, sha256: str | None) -> None:
 
 
 @contextmanager
-def _at_hand(source: str, place: Path, archive: Any, on_bytes: Callable[[int, int | None], None]) -> Iterator[Path]:
-    """The archive that was given, or else one that is downloaded, and gone in the end."""
-    from tailwise.datasets.catalogue.downloading import download
-
+def _at_hand(source: str, folder: Path, archive: Any, *, progress: bool) -> Iterator[Path]:
+    """The archive that was given, or else a download in a draft, which is removed at the end."""
     if archive is not None:
         yield Path(archive)
         return
-    refusal = f"One process at a time may download {place.name}. Another one does. Wait for it to end."
-    with ExitStack() as stack:
-        with file_errors_of(place):
-            stack.enter_context(held(place.with_name(f"{place.name}.lock"), refusal))
-        download(source, place, on_bytes=on_bytes)
+    with drafted(folder) as draft, errors_told_of(source, draft / ARCHIVE):
+        _download(source, draft, progress=progress)
+        yield draft / ARCHIVE
+
+
+def _download(url: str, folder: Path, *, progress: bool) -> None:
+    """Fetch a file over HTTP with pooch, which follows redirects and finds proxies in the environment."""
+    if not _is_address(url):
+        msg = f"url must be an address that begins with http:// or https://. Got {url}. Check the spelling."
+        raise InputError(msg)
+    try:
+        import pooch
+        import requests
+    except ImportError as error:
+        msg = "Downloads need pooch, which is not installed. Install it with: pip install 'tailwise[data]'"
+        raise MissingExtraError(msg) from error
+    pooch.get_logger().setLevel("ERROR")
+    fetch = pooch.create(folder, "", registry={ARCHIVE: None}, urls={ARCHIVE: url}, retry_if_failed=RETRIES).fetch
+    with file_errors_of(folder / ARCHIVE):
         try:
-            yield place
-        finally:
-            place.unlink(missing_ok=True)
+            fetch(ARCHIVE, downloader=pooch.HTTPDownloader(progressbar=progress, chunk_size=PIECE, timeout=SECONDS))
+        except (requests.RequestException, ValueError) as error:
+            _refuse_download(url, " ".join(str(error).split()), error)
+    with open(folder / ARCHIVE, "rb") as file:
+        if file.read(HEAD).lstrip().lower().startswith((b"<!doctype html", b"<html")):
+            _refuse_download(url, "the server sent a web page, which may ask for consent")
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def _refuse_download(url: str, reason: str, cause: Exception | None = None) -> NoReturn:
+    remedy = "Try again, or download the archive with a browser and give it as archive (--archive FILE)"
+    msg = f"{url} could not be downloaded: {reason}. {remedy}."
+    raise FileError(msg) from cause
 
 
 def _check_archive(
     packed: Path, data: DataSet, sha256: str | None, earlier: dict[str, Any] | None, facts: dict[str, str]
 ) -> str:
-    """Compare the archive with the best checksum that is known; gives in words which that was."""
+    """Compare the archive with the best checksum that is known, and return in words which that was."""
     remedy = f"download it again, or if you trust it, give --sha256 {facts['sha256']}"
     if sha256 is not None:
         check_digest(packed, sha256, "as you gave it", remedy)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailwise.datasets.formats.opening import opened_text, without_gz
-from tailwise.datasets.formats.text_lines import refuse_line
+from tailwise.datasets.formats.disk import opened_text, without_gz
+from tailwise.datasets.formats.ordered_rows import refuse_line
+from tailwise.datasets.formats.read_write import load_contents
 from tailwise.errors import FileError
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ def load_filter(path: str | os.PathLike[str]) -> NDArray:
     """
     if is_text_filter(path):
         return _read_text(path)
-    from tailwise.datasets.formats.read_write import load_contents
-
     contents = load_contents(path)
     if contents.label_names is not None:
         msg = f"{path} must number its labels. It names them. Give it to evaluate, with the truth that it belongs to."

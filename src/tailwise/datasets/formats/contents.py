@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.datasets.formats.tidy_matrices import build_csr
-from tailwise.errors import FileError, InputError
+from tailwise.datasets.formats.disk import input_errors_of
+from tailwise.errors import FileError
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.label_names import LabelNames
+from tailwise.inputs.matrices import build_csr
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,17 +86,17 @@ class Contents:
         if self.instance_names is None or names is None or self.instance_names == names:
             return self
         places = {name: row for row, name in enumerate(self.instance_names)}
-        strange = next((name for name in names if name not in places), None)
-        if strange is not None:
-            what = f"{source} must hold the instance {strange!r}, as the file that it goes with"
+        missing = next((name for name in names if name not in places), None)
+        if missing is not None:
+            rule = f"{source} must list the instances of the file it is used with. {missing!r} is missing."
         elif len(places) < len(self.instance_names) or len(set(names)) < len(names):
-            what = f"{source} and the file that it goes with must hold each instance once"
+            rule = f"{source} and the file it is used with must list each instance once. One of them repeats a name."
         else:
-            return self._rows_at(np.array([places[name] for name in names]))
-        msg = f"{what}. That is not so. Write both files for the same instances."
+            return self.at_rows(np.array([places[name] for name in names]))
+        msg = f"{rule} Write both files for the same instances."
         raise FileError(msg)
 
-    def _rows_at(self, rows: NDArray) -> Contents:
+    def at_rows(self, rows: NDArray) -> Contents:
         """These rows, in this order."""
         counts = np.diff(self.matrix.indptr)[rows]
         starts = np.concatenate([[0], np.cumsum(counts)])[:-1]
@@ -112,15 +113,13 @@ class Contents:
 
     def chosen(self, source: Any) -> Chosen:
         """The contents as a selection: ranked where an order is there, else a 0/1 matrix."""
-        try:
+        with input_errors_of():
             if self.ranks is not None:
                 return Chosen(self.ranked_labels(), self.matrix.shape[1])
             unranked = Chosen.of(self.matrix, name=f"the selection in {source}")
             if self.ranking is None:
                 return unranked
             ranked = Chosen.from_labels(self.ranking, self.matrix.shape[1], name=f"labels in {source}")
-        except InputError as error:
-            raise FileError(str(error)) from error
         if ranked.shape != unranked.shape or (ranked.to_csr() != unranked.to_csr()).nnz:
             msg = (
                 f"{source} must hold the same selection in its matrix and in its array labels. They differ. "
@@ -152,20 +151,4 @@ class Contents:
 
     def rows(self, first: int, last: int) -> Contents:
         """The contents of the instances from first to last - 1."""
-        a, b = self.matrix.indptr[first], self.matrix.indptr[min(last, self.matrix.shape[0])]
-        return replace(
-            self,
-            matrix=self.matrix[first:last],
-            features=None if self.features is None else self.features[first:last],
-            ranking=None if self.ranking is None else self.ranking[first:last],
-            ranks=None if self.ranks is None else self.ranks[a:b],
-            scores=None if self.scores is None else self.scores[a:b],
-            instance_names=None if self.instance_names is None else self.instance_names[first:last],
-        )
-
-
-def ranks_of_order(indptr: NDArray, labels: NDArray) -> NDArray:
-    """For entries in their order in a file: the place in its row that each gets when its row is sorted by label."""
-    rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
-    places = np.arange(labels.size) - np.repeat(indptr[:-1], np.diff(indptr))
-    return places[np.lexsort((labels, rows))].astype(np.int32)
+        return self.at_rows(np.arange(first, min(last, self.matrix.shape[0])))

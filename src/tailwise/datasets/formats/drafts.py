@@ -1,9 +1,13 @@
-"""Folders for what is being written, beside its target; those of processes that were killed are removed later."""
+"""Drafts: folders for what is being written, beside its target, each locked by the process that writes it.
+
+The system releases a lock when its process ends, however it ends, so drafts of killed processes are found and removed.
+"""
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import os
 import secrets
 import shutil
 import time
@@ -11,19 +15,42 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from tailwise.datasets.formats.holding import LOCK_FILE, Held, held
+from tailwise.errors import FileError
 
-__all__ = ["drafted", "drafted_for", "is_draft", "remove_leftovers"]
+__all__ = ["LOCK_FILE", "Held", "drafted", "drafted_for", "held", "is_draft", "remove_leftovers"]
 
+LOCK_FILE = ".tailwise.lock"
 PATTERN = ".tailwise-*.part"
 CONTENT = "content"
 ATTEMPTS = 10
-SECONDS_TO_LOCK = 60.0  # whoever makes a draft has locked it by then
+SECONDS_TO_LOCK = 60.0  # a draft that is not locked by then is abandoned
+
+
+class Held(FileError):
+    """Another process holds the lock."""
+
+
+@contextmanager
+def held(lock_file: Path, refusal: str) -> Iterator[None]:
+    """Hold a lock file, and remove it at the end; `refusal` is the error where another process holds it."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(lock_file, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise Held(refusal) from error
+    try:
+        yield
+    finally:
+        if os.name != "nt":  # Windows removes no open file, and filelock does it there
+            lock_file.unlink(missing_ok=True)
+        lock.release()
 
 
 @contextmanager
 def drafted(parent: Path) -> Iterator[Path]:
-    """An empty folder in a draft of our own; the draft is gone in the end, with whatever was not moved away."""
+    """An empty folder inside a new draft; at the end the draft is removed with everything that was not moved away."""
     remove_leftovers(parent)
     with ExitStack() as stack:
         for attempt in range(ATTEMPTS):
@@ -38,7 +65,7 @@ def drafted(parent: Path) -> Iterator[Path]:
 
 @contextmanager
 def drafted_for(target: Path, refusal: str) -> Iterator[Path]:
-    """The same, but for one process at a time; `refusal` says in words that another one writes to the target."""
+    """The same, for one process at a time; `refusal` is the error where another one is writing to the target."""
     remove_leftovers(target.parent)
     word = hashlib.sha256(target.name.encode(errors="surrogateescape")).hexdigest()[:16]
     with _opened(target.with_name(f".tailwise-{word}.part"), refusal) as content:
@@ -53,8 +80,8 @@ def is_draft(path: Path) -> bool:
 def remove_leftovers(parent: Path) -> None:
     """Remove the drafts in a folder that no living process holds."""
     for draft in parent.glob(PATTERN):
-        with suppress(OSError):  # held by another process, or gone meanwhile, or of another user
-            if draft.is_symlink():  # which is not ours, and could lead anywhere
+        with suppress(OSError):  # held by another process, already gone, or owned by another user
+            if draft.is_symlink():  # never one of ours, and it could lead anywhere
                 continue
             if (draft / LOCK_FILE).exists() or time.time() - draft.stat().st_mtime > SECONDS_TO_LOCK:
                 with _opened(draft):

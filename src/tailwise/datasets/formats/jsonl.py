@@ -8,45 +8,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tailwise.datasets.formats.contents import Contents
-from tailwise.datasets.formats.json_text import parse_json
-from tailwise.datasets.formats.opening import opened_text
-from tailwise.datasets.formats.row_lists import RowLists
-from tailwise.datasets.formats.text_lines import LARGEST, refuse_line, written_text
+from tailwise.datasets.formats.disk import opened_text, parse_json, written_text
+from tailwise.datasets.formats.ordered_rows import ListedRow, collect_rows, refuse_line
+from tailwise.datasets.formats.text import EXCERPT, LARGEST
 from tailwise.inputs.label_names import is_text
 
 __all__ = ["read_jsonl", "read_jsonl_blocks", "write_jsonl"]
 
 ROWS = 10_000
-EXCERPT = 40
 
 
 def read_jsonl(path: Any) -> Contents:
     """Labels and scores, ranked by their order, with the ids of the instances where there are any."""
-    lists, ids = RowLists(path), []
-    with opened_text(path) as file:
-        for line, text in enumerate(file, 1):
-            ids.append(_append(lists, path, line, text))
-    return replace(lists.contents(), instance_names=_names_of(ids, 0))
+    return next(collect_rows(path, _list_rows(path)))
 
 
 def read_jsonl_blocks(path: Any) -> Iterator[Contents]:
-    """The same in pieces."""
-    lists, ids, first = RowLists(path), [], 0
-    with opened_text(path) as file:
-        for line, text in enumerate(file, 1):
-            ids.append(_append(lists, path, line, text))
-            if lists.n_rows == ROWS:
-                yield replace(lists.contents(), instance_names=_names_of(ids, first))
-                lists.clear()
-                ids, first = [], line
-    if ids:
-        yield replace(lists.contents(), instance_names=_names_of(ids, first))
+    """The same in blocks."""
+    return collect_rows(path, _list_rows(path), ROWS)
 
 
 def write_jsonl(path: Any, contents: Contents) -> None:
@@ -73,8 +57,13 @@ def _plain(values: Any) -> list[Any]:
     return values.astype(np.int8).tolist() if values.dtype == np.bool_ else values.tolist()
 
 
-def _append(lists: RowLists, path: Any, line: int, text: bytes) -> Any:
-    """Add the row of a line; gives its id, or None."""
+def _list_rows(path: Any) -> Iterator[ListedRow]:
+    with opened_text(path) as file:
+        for line, text in enumerate(file, 1):
+            yield _read_row(path, line, text)
+
+
+def _read_row(path: Any, line: int, text: bytes) -> ListedRow:
     try:
         record = parse_json(text)
     except ValueError:
@@ -88,15 +77,7 @@ def _append(lists: RowLists, path: Any, line: int, text: bytes) -> Any:
     if not is_right or not all(type(score) in (int, float) and abs(score) <= LARGEST for score in scores):
         expected = f"{len(labels)} scores, as many as labels, all numbers of at most {LARGEST:.4g}"
         refuse_line(path, line, expected, str(scores)[:EXCERPT])
-    lists.append(labels, scores, line)
     name = record.get("id")
     if not (name is None or type(name) is int or (type(name) is str and is_text(name))):
         refuse_line(path, line, "an id that is text or a whole number", ascii(name)[:EXCERPT])
-    return name
-
-
-def _names_of(ids: list[Any], first: int) -> tuple[str, ...] | None:
-    """The ids as text, the number of its row for one that is missing; None where all are missing."""
-    if all(each is None for each in ids):
-        return None
-    return tuple(str(row if each is None else each) for row, each in enumerate(ids, first))
+    return ListedRow(line, labels, scores, name)

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.datasets.formats.contents import Contents
-from tailwise.datasets.formats.npz_archive import read_whole
-from tailwise.datasets.formats.text_lines import ANY
-from tailwise.datasets.formats.text_values import ordered_contents
-from tailwise.datasets.formats.tidy_matrices import check_numbers, tidy_csr
-from tailwise.datasets.formats.writing import written_beside
+from tailwise.datasets.formats.disk import input_errors_of, written_beside
+from tailwise.datasets.formats.npz import read_whole
+from tailwise.datasets.formats.ordered_rows import ANY, check_numbers, ordered_contents
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.chosen import EMPTY
+from tailwise.inputs.matrices import tidy_csr
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +49,9 @@ def read_npy(path: Any) -> Contents:
     """A pair, ranked by the order within its rows; or a dense matrix, whose zeros are left out."""
     pair = pair_of(path)
     if pair is None or (os.fspath(path).endswith(SCORES) and not pair[0].exists()):
-        return _dense(path, _read_array(path))
+        array = _read_array(path)
+        with input_errors_of():
+            return Contents(tidy_csr(array, f"the array in {path}"))
     labels, scores = (_read_array(each) for each in pair)
     if labels.ndim != 2 or labels.shape != scores.shape or labels.dtype.kind not in "iu" or 0 in labels.shape:
         msg = (
@@ -65,7 +66,7 @@ def read_npy(path: Any) -> Contents:
     is_used = labels != EMPTY
     check_numbers(path, "label", int(labels.max()) + 1, int(is_used.sum()))
     parts = is_used.sum(axis=1), labels[is_used].astype(np.int32), scores[is_used]
-    return replace(ordered_contents(*parts, int(labels.max()) + 1 or 1, path, is_ranked=True), is_open=True)
+    return replace(ordered_contents(*parts, int(labels.max()) + 1 or 1, path), is_open=True)
 
 
 def write_npy(path: Any, contents: Contents) -> None:
@@ -90,10 +91,3 @@ def _read_array(path: Any) -> NDArray:
         msg = f"{path} must hold one array of real numbers. Got {getattr(array, 'dtype', type(array).__name__)}."
         raise FileError(msg)
     return array
-
-
-def _dense(path: Any, array: NDArray) -> Contents:
-    try:
-        return Contents(tidy_csr(array, f"the array in {path}"))
-    except InputError as error:
-        raise FileError(str(error)) from error

@@ -1,64 +1,99 @@
 """Sparse matrices as ``scipy.sparse.save_npz`` stores them, with the ranking of a selection as one more array.
 
 PECOS stores its matrices the same way, each row in the order of falling scores: that order is read as a ranking.
+Archives are read without trust: nothing is unpickled, and a damaged list of contents is noticed.
 """
 
 from __future__ import annotations
 
 import zipfile
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
 from tailwise.datasets.formats.contents import Contents
-from tailwise.datasets.formats.npz_archive import check_directory, read_whole
-from tailwise.datasets.formats.smat import find_ranks
-from tailwise.datasets.formats.tidy_matrices import tidy_csr
-from tailwise.datasets.formats.writing import written_beside
-from tailwise.errors import FileError, InputError
-from tailwise.inputs.matrices import check_matrix
+from tailwise.datasets.formats.disk import input_errors_of, opened, written_beside
+from tailwise.datasets.formats.ordered_rows import is_ranking, ranks_of_order
+from tailwise.errors import FileError
+from tailwise.inputs.matrices import check_matrix, tidy_csr
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["read_npz", "write_npz"]
+__all__ = ["read_archive", "read_npz", "read_whole", "write_npz", "write_smat"]
 
-RANKING = "labels"  # scipy.sparse.load_npz takes no notice of an array of this name
+RANKING = "labels"  # scipy.sparse.load_npz ignores an array of this name
 NPY_MAGIC = b"\x93NUMPY"
 
 
 def read_npz(path: Any) -> Contents:
     """The matrix, checked and canonical, and the ranking where the file holds one."""
     remedy = "Copy it again, or write it again with scipy.sparse.save_npz."
-    matrix, ranking = read_whole(path, _read_arrays, "be a whole and valid .npz file", remedy)
-    ranks = None if ranking is not None else find_ranks(matrix)
-    try:
+    matrix, ranking = read_whole(path, _read_matrix, "be a whole and valid .npz file", remedy)
+    ranks = ranks_of_order(matrix.indptr, matrix.indices) if ranking is None and _is_ranked(matrix) else None
+    with input_errors_of():
         return Contents(tidy_csr(matrix, f"the matrix in {path}"), ranking=ranking, ranks=ranks)
-    except InputError as error:
-        raise FileError(str(error)) from error
 
 
 def write_npz(path: Any, contents: Contents) -> None:
     """Write what ``scipy.sparse.load_npz`` reads; uncompressed, so that no version of zlib changes the bytes."""
     matrix = contents.matrix
-    arrays: dict[str, Any] = {"indices": matrix.indices, "indptr": matrix.indptr, "format": b"csr"}
-    arrays.update(shape=np.array(matrix.shape, dtype=np.int64), data=matrix.data, _is_array=True)
-    if contents.ranking is not None:
-        arrays[RANKING] = contents.ranking
+    more = {} if contents.ranking is None else {RANKING: contents.ranking}
+    _write(path, matrix, matrix.indices, matrix.data, _is_array=True, **more)
+
+
+def write_smat(path: Any, contents: Contents) -> None:
+    """The same as PECOS writes it, each row best first: by the ranking, else by score."""
+    order = contents.best_first()
+    _write(path, contents.matrix, contents.matrix.indices[order], contents.values[order])
+
+
+def read_archive(path: Any, rule: str, remedy: str) -> dict[str, NDArray]:
+    """All arrays by their names; `rule` and `remedy` are for the error about a damaged or foreign file."""
+    return read_whole(path, _read_arrays, rule, remedy)
+
+
+def read_whole(path: Any, read: Callable[[BinaryIO], Any], rule: str, remedy: str) -> Any:
+    """What `read` gives for an open file; it must do nothing but read, for whatever breaks is blamed on the file."""
+    with opened(path) as file:
+        try:
+            return read(file)
+        except FileError:
+            raise
+        except MemoryError as error:
+            msg = f"{path} must fit in memory. It asks for more than there is: {error}."
+            raise FileError(msg) from error
+        except Exception as error:  # damaged bytes break zipfile, zlib, numpy and scipy in more ways than can be listed
+            reason = f"{type(error).__name__}: {error}".rstrip(".")
+            if "allow_pickle" in reason:  # numpy suggests to allow it, which is unsafe for files from anywhere
+                reason = "ValueError: it holds Python objects, not numbers"
+            msg = f"{path} must {rule}. Reading it failed with {reason}. {remedy}"
+            raise FileError(msg) from error
+
+
+def _write(path: Any, matrix: sp.csr_array, indices: NDArray, values: NDArray, **more: Any) -> None:
+    shape = np.array(matrix.shape, dtype=np.int64)
     with written_beside(path) as file:
-        np.savez(file, **arrays)
+        np.savez(file, indices=indices, indptr=matrix.indptr, format=np.array(b"csr"), shape=shape, data=values, **more)
 
 
-def _read_arrays(file: BinaryIO) -> tuple[Any, NDArray | None]:
+def _is_ranked(matrix: Any) -> bool:
+    is_csr = sp.issparse(matrix) and matrix.format == "csr" and matrix.dtype.kind in "fiu"
+    return is_csr and is_ranking(matrix.indptr, matrix.indices, matrix.data)
+
+
+def _read_matrix(file: BinaryIO) -> tuple[Any, NDArray | None]:
     if file.read(len(NPY_MAGIC)) == NPY_MAGIC:
         _refuse_dense(file, "a single array in the .npy format")
     if not zipfile.is_zipfile(file):
-        msg = f"{file.name} must be an .npz file. It is none, or it was cut short. Write it with scipy.sparse.save_npz."
+        rule = f"{file.name} must be an .npz file"
+        msg = f"{rule}. It is not one, or it was cut short. Write it with scipy.sparse.save_npz."
         raise FileError(msg)
     file.seek(0)
     with np.load(file, allow_pickle=False) as archive:
-        check_directory(archive.zip)
+        _check_directory(archive.zip)
         if "format" not in archive.files:
             _refuse_dense(file, f"the arrays {', '.join(archive.files) or '(none)'}")
         ranking = archive[RANKING] if RANKING in archive.files else None
@@ -68,9 +103,28 @@ def _read_arrays(file: BinaryIO) -> tuple[Any, NDArray | None]:
     return matrix, ranking
 
 
-def _refuse_dense(file: BinaryIO, came: str) -> None:
+def _refuse_dense(file: BinaryIO, came: str) -> NoReturn:
     msg = (
         f"{file.name} must hold a sparse matrix. Got {came}. "
         "Save one with scipy.sparse.save_npz(path, scipy.sparse.csr_array(array))."
     )
     raise FileError(msg)
+
+
+def _read_arrays(file: BinaryIO) -> dict[str, NDArray]:
+    if not zipfile.is_zipfile(file):
+        msg = "it is not an .npz file, or it was cut short"
+        raise ValueError(msg)
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as archive:
+        _check_directory(archive.zip)
+        return {name: archive[name] for name in archive.files}
+
+
+def _check_directory(archive: zipfile.ZipFile) -> None:
+    """Refuse a damaged list of contents, which could hide an array that nothing else would miss."""
+    for entry in archive.infolist():
+        archive.open(entry).close()  # compares the name in the list with the one beside the data
+        if entry.comment:  # numpy writes none: a wrong length has swallowed the entries that follow
+            msg = f"the entry {entry.filename} has a comment"
+            raise zipfile.BadZipFile(msg)

@@ -1,4 +1,4 @@
-"""The folder that a command writes: taken before the work, filled at the end; files of others in it are left alone."""
+"""The folder that a command writes: claimed before the work, filled at the end; other files in it are left alone."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from tailwise.datasets.formats.drafts import drafted, is_draft
-from tailwise.datasets.formats.holding import LOCK_FILE, held
-from tailwise.datasets.formats.json_text import parse_json
-from tailwise.datasets.formats.writing import errors_told_of, file_errors_of, keep_beside, real, written_beside
+from tailwise.datasets.formats.disk import file_errors_of, parse_json, real, written_beside
+from tailwise.datasets.formats.drafts import LOCK_FILE, drafted, held, is_draft
+from tailwise.datasets.formats.output_files import errors_told_of, keep_beside
 from tailwise.errors import FileError
 
 __all__ = ["UNFINISHED", "FolderKind", "check_folder", "claimed_folder"]
@@ -64,7 +63,7 @@ def check_folder(path: str | os.PathLike[str], kind: FolderKind, *, overwrite: b
 
 def _check_parent(path: str | os.PathLike[str], parent: Path) -> None:
     if not parent.is_dir():
-        msg = f"The output must lie in a folder that exists. Got {path}, but {parent} is no folder. Create it first."
+        msg = f"The output must lie in a folder that exists. Got {path}, but {parent} is not a folder. Create it first."
         raise FileError(msg)
     if not os.access(parent, os.W_OK | os.X_OK):
         msg = f"The output must lie in a folder that may be written. Got {path}: permission denied. Choose another one."
@@ -73,20 +72,20 @@ def _check_parent(path: str | os.PathLike[str], parent: Path) -> None:
 
 @contextmanager
 def claimed_folder(path: str | os.PathLike[str], kind: FolderKind, *, overwrite: bool = False) -> Iterator[Path]:
-    """Take a folder for this process; gives a draft, whose files move into the folder at the end, the record last.
+    """Claim a folder for this process, and yield a draft, whose files move into the folder at the end, the record last.
 
-    A finished folder stays as it is until then. Files of others stay in any case: where they came in the way, the
+    A finished folder stays as it is until then. Other files stay in any case: where one of them is in the way, the
     result is kept beside the folder, and the error says where.
     """
     check_folder(path, kind, overwrite=overwrite)
     target = real(path)
-    refusal = f"The output must not be in use. Got {path}, which another process writes. Wait for it to end."
+    refusal = f"The output must not be in use. Got {path}, which another process is writing. Wait for it to end."
     with ExitStack() as stack:
         with file_errors_of(path):
             stack.enter_context(_made(target))
             stack.enter_context(held(target / LOCK_FILE, refusal))
             check_folder(path, kind, overwrite=overwrite)  # again: others may have been here in between
-            _list_old(target, kind)  # which a damaged record would not tell: better now than after the work
+            _list_old(target, kind)  # fails now rather than after the work where the record is damaged
             stack.enter_context(_begun(target, kind))
             draft = stack.enter_context(drafted(_draft_place(target)))
             place = os.stat(target)
@@ -106,7 +105,7 @@ def _draft_place(target: Path) -> Path:
 
 @contextmanager
 def _made(target: Path) -> Iterator[None]:
-    """The folder, made where it is missing; after a failure it is gone again, unless others put something there."""
+    """The folder, created where it is missing; removed after a failure, unless it holds other files."""
     try:
         target.mkdir()
         is_ours = True
@@ -129,7 +128,7 @@ def _is_empty(target: Path) -> bool:
 def _begun(target: Path, kind: FolderKind) -> Iterator[None]:
     """Mark a folder that is not finished, and empty it of what a killed process left.
 
-    A failure removes the mark where nothing else is there. Beside files of others it stays: the next try may go on.
+    A failure removes the mark where nothing else is there. Beside other files it stays, so that the next try may go on.
     """
     if (target / kind.record).is_file():
         yield
@@ -171,7 +170,7 @@ def _list_old(target: Path, kind: FolderKind) -> list[str]:
 
 
 def _refuse(draft: Path, target: Path, came: str) -> NoReturn:
-    """Leave the folder to others, and keep the result beside it."""
+    """Leave the folder as it is, and keep the result beside it."""
     kept = keep_beside(draft, target)
     if _read_unfinished(target) == []:
         (target / UNFINISHED).unlink(missing_ok=True)
@@ -188,7 +187,7 @@ def _mark(target: Path, names: list[str]) -> None:
 
 
 def _read_unfinished(target: Path) -> list[str]:
-    """The names in the mark, none where there is none or it is broken."""
+    """The names in the mark; none where it is missing or broken."""
     try:
         names = parse_json((target / UNFINISHED).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -201,7 +200,7 @@ def _is_inside(name: str) -> bool:
 
 
 def _remove(target: Path, names: Iterable[str]) -> None:
-    """Remove files of ours, and the folders that are empty without them; nothing outside."""
+    """Remove files that we wrote, and folders that become empty; nothing outside the target."""
     for name in names:
         path = target / name
         if os.path.isfile(path) and path.resolve().is_relative_to(target):

@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.datasets.formats.contents import Contents
-from tailwise.datasets.formats.json_text import parse_json
-from tailwise.datasets.formats.opening import opened
+from tailwise.datasets.formats.disk import opened, parse_json, written_beside
+from tailwise.datasets.formats.ordered_rows import ANY, refuse_empty
 from tailwise.datasets.formats.parquet_entries import EntryReader, join_entries, slice_entries
-from tailwise.datasets.formats.text_lines import ANY
-from tailwise.datasets.formats.writing import written_beside
 from tailwise.errors import FileError, InputError, MissingExtraError
 from tailwise.inputs.label_names import is_text
 
@@ -40,8 +38,7 @@ def read_parquet(path: Any) -> Contents:
             parts = _parts(table.read(columns=list(columns.values())), columns)
     entries = reader.read(parts)
     if reader.n_instances == 0:
-        msg = f"{path} must hold at least one instance. It holds none. Check how it was written."
-        raise FileError(msg)
+        refuse_empty(path)
     return reader.contents(entries, 0, reader.n_instances)
 
 

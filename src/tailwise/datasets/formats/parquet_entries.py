@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.datasets.formats.contents import Contents
-from tailwise.datasets.formats.text_lines import ANY
-from tailwise.datasets.formats.tidy_matrices import build_csr, check_numbers
+from tailwise.datasets.formats.ordered_rows import ANY, check_numbers
 from tailwise.errors import FileError
 from tailwise.inputs.label_names import LabelNames
+from tailwise.inputs.matrices import build_csr
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,7 +107,8 @@ class EntryReader:
     def _as_numbers(self, column: Any, part: str, kinds: str) -> NDArray:
         values = column.to_numpy()
         if values.dtype.kind not in kinds or column.null_count:
-            msg = f"{self._path} must hold a number in every line of the column {part}. Got others."
+            came = f"{column.null_count:,} missing values" if column.null_count else column.type
+            msg = f"{self._path} must hold a number in every line of the column {part}. Got {came}."
             raise FileError(msg)
         return values
 
@@ -117,7 +118,7 @@ class EntryReader:
         is_same = (np.diff(rows[by_rank]) == 0) & ~(np.diff(ranks[by_rank]) > 0)
         if is_same.any():
             came = self._instances.call(int(rows[by_rank][np.argmax(is_same)]) + first)
-            msg = f"{self._path} must rank the labels of an instance differently. Instance {came} has two of one rank."
+            msg = f"{self._path} must rank the labels of an instance without ties. Instance {came} has a tie."
             raise FileError(msg)
         places = np.empty(rows.size, dtype=np.int32)
         places[by_rank] = np.arange(rows.size) - indptr[:-1][rows[by_rank]]

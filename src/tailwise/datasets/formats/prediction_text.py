@@ -7,22 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 from tailwise.datasets.formats.contents import Contents
-from tailwise.datasets.formats.opening import opened_text
-from tailwise.datasets.formats.row_lists import RowLists
-from tailwise.datasets.formats.text_lines import (
+from tailwise.datasets.formats.disk import opened_text, written_text
+from tailwise.datasets.formats.ordered_rows import (
     ANY,
-    COMMAS,
-    LARGEST,
-    SPACES,
-    TextRows,
-    parse_blocks,
+    ListedRow,
+    check_numbers,
+    collect_rows,
+    ordered_contents,
+    refuse_empty,
     refuse_line,
-    written_text,
 )
-from tailwise.datasets.formats.text_values import ordered_contents
-from tailwise.datasets.formats.text_writing import join_lines, pair_words
-from tailwise.datasets.formats.tidy_matrices import build_csr, check_numbers
-from tailwise.errors import FileError, InputError
+from tailwise.datasets.formats.text import COMMAS, LARGEST, SPACES, TextRows, join_lines, pair_words, parse_blocks
+from tailwise.errors import InputError
+from tailwise.inputs.matrices import build_csr
 from tailwise.kernels.parsing import LineRules
 
 __all__ = [
@@ -48,12 +45,11 @@ def starts_prediction_text(head: bytes) -> bool:
 def read_prediction_text(path: Any) -> Contents:
     """A matrix of scores, ranked by the order within the lines."""
     if _uses_names(path):
-        return _read_names(path)
+        return next(collect_rows(path, _list_rows(path)))
     with opened_text(path) as file:
         parts = list(parse_blocks(file, path, RULES))
     if not parts:
-        msg = f"{path} must hold at least one instance. It is empty. Check how it was written."
-        raise FileError(msg)
+        refuse_empty(path)
     rows = TextRows.joined(parts)
     return _numbered(rows, 1, path, 1, rows.columns.size)
 
@@ -61,7 +57,7 @@ def read_prediction_text(path: Any) -> Contents:
 def read_prediction_blocks(path: Any) -> Iterator[Contents]:
     """The same in pieces, each as wide as the largest label so far."""
     if _uses_names(path):
-        yield from _name_blocks(path)
+        yield from collect_rows(path, _list_rows(path), ROWS)
         return
     n_labels, line, n_entries = 1, 1, 0
     with opened_text(path) as file:
@@ -102,7 +98,7 @@ def _numbered(rows: TextRows, n_labels: int, path: Any, first_line: int, n_entri
     n_labels = max(n_labels, int(rows.columns.max(initial=0)) + 1)
     check_numbers(path, "label", n_labels, n_entries)
     parts = rows.pair_counts, rows.columns, rows.values
-    contents = ordered_contents(*parts, n_labels, path, is_ranked=True, first_line=first_line)
+    contents = ordered_contents(*parts, n_labels, path, first_line=first_line)
     return replace(contents, is_open=True)
 
 
@@ -116,41 +112,20 @@ def _uses_names(path: Any) -> bool:
     return _as_number(first.rpartition(b":")[0]) is None
 
 
-def _read_names(path: Any) -> Contents:
-    lists = RowLists(path)
-    for line, words in _lines(path):
-        _append(lists, path, line, words)
-    return lists.contents()
-
-
-def _name_blocks(path: Any) -> Iterator[Contents]:
-    lists = RowLists(path)
-    for line, words in _lines(path):
-        _append(lists, path, line, words)
-        if lists.n_rows == ROWS:
-            yield lists.contents()
-            lists.clear()
-    if lists.n_rows:
-        yield lists.contents()
-
-
-def _lines(path: Any) -> Iterator[tuple[int, list[bytes]]]:
+def _list_rows(path: Any) -> Iterator[ListedRow]:
     with opened_text(path) as file:
         for line, text in enumerate(file, 1):
-            yield line, text.split()
+            pairs = [_read_pair(path, line, word) for word in text.split()]
+            yield ListedRow(line, [name for name, _ in pairs], [score for _, score in pairs])
 
 
-def _append(lists: RowLists, path: Any, line: int, words: list[bytes]) -> None:
-    labels, scores = [], []
-    for word in words:
-        if COMMAS.search(word):
-            refuse_line(path, line, SPACES, word.decode(errors="replace"))
-        name, score = _as_text(word.rpartition(b":")[0]), _as_number(word.rpartition(b":")[2])
-        if not name or score is None or not abs(score) <= LARGEST:
-            refuse_line(path, line, "a pair label:score", word.decode(errors="replace"))
-        labels.append(name)
-        scores.append(score)
-    lists.append(labels, scores, line)
+def _read_pair(path: Any, line: int, word: bytes) -> tuple[str, float]:
+    if COMMAS.search(word):
+        refuse_line(path, line, SPACES, word.decode(errors="replace"))
+    name, score = _as_text(word.rpartition(b":")[0]), _as_number(word.rpartition(b":")[2])
+    if not name or score is None or not abs(score) <= LARGEST:
+        refuse_line(path, line, "a pair label:score", word.decode(errors="replace"))
+    return name, score
 
 
 def _as_text(name: bytes) -> str | None:

@@ -7,8 +7,8 @@ import zipfile
 
 import numpy as np
 
-from tailwise.datasets.formats.npz_archive import read_archive
-from tailwise.datasets.formats.writing import written_beside
+from tailwise.datasets.formats.disk import written_beside
+from tailwise.datasets.formats.npz import read_archive
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.priors import LabelPriors
 
@@ -41,7 +41,7 @@ def is_priors_file(path: str | os.PathLike[str]) -> bool:
         with zipfile.ZipFile(path) as archive:
             return set(archive.namelist()) == ARRAYS
     except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
-        return False  # whoever reads it as a matrix says what is wrong with it
+        return False  # reading it as a matrix will say what is wrong with it
 
 
 def load_priors(path: str | os.PathLike[str]) -> LabelPriors:

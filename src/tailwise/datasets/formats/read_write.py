@@ -11,6 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.disk import input_errors_of
+from tailwise.datasets.formats.ordered_rows import refuse_empty
 from tailwise.datasets.formats.registry import (
     FEATURES,
     NAMES,
@@ -20,11 +22,11 @@ from tailwise.datasets.formats.registry import (
     find_format,
     find_format_to_write,
 )
-from tailwise.datasets.formats.text_lines import LARGEST
-from tailwise.datasets.formats.tidy_matrices import tidy_csr
-from tailwise.errors import FileError, InputError
+from tailwise.datasets.formats.text import LARGEST
+from tailwise.errors import InputError
 from tailwise.inputs.checks import is_integer
 from tailwise.inputs.label_names import LabelNames
+from tailwise.inputs.matrices import as_indicator, tidy_csr
 
 __all__ = [
     "as_labels",
@@ -194,13 +196,8 @@ def load_labels(
 
 def as_labels(matrix: sp.csr_array, path: Any) -> sp.csr_array:
     """The matrix of a file, checked to be one of labels."""
-    is_wrong = (matrix.data != 0) & (matrix.data != 1)
-    if is_wrong.any():
-        came = matrix.data[np.argmax(is_wrong)]
-        msg = f"{path} must hold only 0 and 1, as labels are. Got {came:g}. Is this a file of probabilities?"
-        raise FileError(msg)
-    matrix.eliminate_zeros()
-    return matrix.astype(np.int8)
+    with input_errors_of():
+        return as_indicator(matrix, str(path), "Is this a file of probabilities?").astype(np.int8)
 
 
 def _fitted(contents: Contents, path: Path, n_labels: int | None, names: LabelNames | None) -> Contents:
@@ -210,8 +207,8 @@ def _fitted(contents: Contents, path: Path, n_labels: int | None, names: LabelNa
             return contents.renumbered(names, path)
     contents = contents.widened(n_labels, path)
     if names is not None:
-        if contents.matrix.shape[1] != len(names):
-            msg = f"label_names must be as many as {path} has labels, {contents.matrix.shape[1]}. Got {len(names)}."
+        if (m := contents.matrix.shape[1]) != len(names):
+            msg = f"label_names must be one name for each of the {m} labels of {path}. Got {len(names)}."
             raise InputError(msg)
         return replace(contents, label_names=names)
     return contents
@@ -227,12 +224,11 @@ def _read_blocks(
         for first in range(0, fitted.matrix.shape[0], rows):
             yield fitted.rows(first, first + rows)
     if is_empty:
-        msg = f"{path} must hold at least one instance. It holds none. Check how it was written."
-        raise FileError(msg)
+        refuse_empty(path)
 
 
 def write_contents(path: Path, contents: Contents, format: str | None = None) -> None:
-    """Write contents in a format that holds all of them but names."""
+    """Write contents in a format that holds everything except, perhaps, names."""
     _check_sizes(contents)
     parts = {FEATURES} if contents.features is not None else set()
     parts |= {SCORES} if (contents.values != 1).any() else set()
@@ -262,5 +258,5 @@ def _check_sizes(contents: Contents) -> None:
     ):
         if size is not None and size != wanted:
             what = "labels" if name == "label_names" else "instances"
-            msg = f"{name} must be as many as {what}, {wanted}. Got {size}."
+            msg = f"{name} must have {wanted} entries, the number of {what}. Got {size}."
             raise InputError(msg)

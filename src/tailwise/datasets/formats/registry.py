@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.disk import is_compressed, opened_text, without_gz
 from tailwise.datasets.formats.jsonl import read_jsonl, read_jsonl_blocks, write_jsonl
 from tailwise.datasets.formats.npy import pair_to_write, read_npy, write_npy
-from tailwise.datasets.formats.npz import read_npz, write_npz
-from tailwise.datasets.formats.opening import is_compressed, opened_text, without_gz
+from tailwise.datasets.formats.npz import read_npz, write_npz, write_smat
 from tailwise.datasets.formats.parquet import read_parquet, read_parquet_blocks, write_parquet
 from tailwise.datasets.formats.prediction_text import (
     check_names,
@@ -30,7 +30,6 @@ from tailwise.datasets.formats.repository_text import (
     write_repository_text,
     write_split_text,
 )
-from tailwise.datasets.formats.smat import write_smat
 from tailwise.datasets.formats.svmlight import (
     read_svmlight,
     read_svmlight_blocks,
@@ -172,12 +171,12 @@ FORMATS = [
 
 def find_format(path: str | os.PathLike[str], name: str | None = None) -> Format:
     """The format of a file to read: by its name, its suffix or, where that leaves several, its first bytes."""
-    with opened_text(path) as file:  # a file that cannot be read is that, whatever its name
+    with opened_text(path) as file:  # first of all, a file must be readable, whatever its name
         formats = _formats_of(path, name)
         if len(formats) == 1:
             return formats[0]
         head = file.read(HEAD)
-    if len(head) == HEAD:  # an unfinished line says nothing
+    if len(head) == HEAD:  # the last line may be cut
         head = head.rpartition(b"\n")[0] or head
     for each in formats:
         if each.recognises is not None and each.recognises(head):

@@ -13,18 +13,18 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tailwise.datasets.formats.contents import Contents
-from tailwise.datasets.formats.opening import opened_text
-from tailwise.datasets.formats.text_lines import (
-    ANY,
+from tailwise.datasets.formats.disk import opened_text, written_text
+from tailwise.datasets.formats.ordered_rows import ANY, ordered_contents, refuse_line
+from tailwise.datasets.formats.text import (
+    EXCERPT,
     TextRows,
+    join_lines,
     label_matrix,
+    label_words,
+    pair_words,
     parse_blocks,
-    refuse_line,
     value_matrix,
-    written_text,
 )
-from tailwise.datasets.formats.text_values import score_contents
-from tailwise.datasets.formats.text_writing import join_lines, label_words, pair_words
 from tailwise.errors import FileError
 from tailwise.kernels.parsing import LineRules
 
@@ -64,14 +64,14 @@ def read_repository_blocks(path: Any) -> Iterator[Contents]:
 def read_split_text(path: Any) -> Contents:
     """A matrix; each row ranked by the order of its pairs only where that is the order of falling values."""
     rows = TextRows.joined(rows for _, rows in _blocks(path, 2))
-    return score_contents(rows, _header_of(path, 2)[1], path, first_line=2)
+    return _scored(rows, _header_of(path, 2)[1], path, 2)
 
 
 def read_split_blocks(path: Any) -> Iterator[Contents]:
     """The same in pieces."""
     line = 2
     for (_, m), rows in _blocks(path, 2):
-        yield score_contents(rows, m, path, first_line=line)
+        yield _scored(rows, m, path, line)
         line += rows.pair_counts.size
 
 
@@ -100,6 +100,11 @@ def _labelled(rows: TextRows, n_features: int, n_labels: int) -> Contents:
     )
 
 
+def _scored(rows: TextRows, n_labels: int, path: Any, first_line: int) -> Contents:
+    parts = rows.pair_counts, rows.columns, rows.values
+    return ordered_contents(*parts, n_labels, path, is_ranked=None, first_line=first_line)
+
+
 def _header_of(path: Any, size: int) -> tuple[int, ...]:
     with opened_text(path) as file:
         return _read_header(file, path, size)
@@ -108,11 +113,12 @@ def _header_of(path: Any, size: int) -> tuple[int, ...]:
 def _read_header(file: BinaryIO, path: Any, size: int) -> tuple[int, ...]:
     line = file.readline(10_000)
     numbers = _integers(line)
+    came = line[:EXCERPT].decode(errors="replace").rstrip("\n")
     if len(numbers) != size:
         meaning = "instances, features and labels" if size == 3 else "instances and labels"
-        refuse_line(path, 1, f"{size} numbers, of {meaning}", line[:40].decode(errors="replace").rstrip("\n"))
+        refuse_line(path, 1, f"{size} numbers, of {meaning}", came)
     if not all(0 < number <= ANY for number in numbers):
-        refuse_line(path, 1, f"numbers from 1 to {ANY}", line[:40].decode(errors="replace").rstrip("\n"))
+        refuse_line(path, 1, f"numbers from 1 to {ANY}", came)
     return numbers
 
 

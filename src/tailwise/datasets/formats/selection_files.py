@@ -10,13 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.disk import check_place
+from tailwise.datasets.formats.output_files import check_free
 from tailwise.datasets.formats.read_write import load_contents, write_contents
 from tailwise.datasets.formats.registry import RANKING, find_format_to_write
-from tailwise.datasets.formats.tidy_matrices import tidy_csr
-from tailwise.datasets.formats.writing import check_place
-from tailwise.errors import FileError, InputError
+from tailwise.errors import InputError
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.label_names import LabelNames
+from tailwise.inputs.matrices import tidy_csr
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +85,7 @@ def save_selection(
         instance_names=None if instance_names is None else tuple(map(str, instance_names)),
     )
     if not chosen.is_ranked and find_format_to_write(path, frozenset(), format).is_ordered:
-        msg = f"{path} must be of a format without order, for the selection has none. Use .npz or .parquet."
+        msg = f"{path} must be in a format that stores no order, because the selection has none. Use .npz or .parquet."
         raise InputError(msg)
     write_contents(path, contents, format)
 
@@ -94,9 +95,7 @@ def check_writable_target(path: Path, *, overwrite: bool = True, format: str | N
     found = find_format_to_write(path, frozenset({RANKING}), format)
     for target in found.targets(path):
         check_place(target)
-        if not overwrite and os.path.exists(target):
-            msg = f"The output must not exist yet. Got {target}, which does. Use --overwrite to replace it."
-            raise FileError(msg)
+        check_free(target, overwrite=overwrite)
 
 
 def names_to_write(path: Path, names: LabelNames | None, *, are_needed: bool) -> LabelNames | None:

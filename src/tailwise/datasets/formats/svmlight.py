@@ -6,24 +6,22 @@ Features keep their numbers: where a file begins to count at 1, column 0 stays e
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tailwise.datasets.formats.contents import Contents
-from tailwise.datasets.formats.opening import opened_text
-from tailwise.datasets.formats.text_lines import (
-    ANY,
+from tailwise.datasets.formats.disk import opened_text, written_text
+from tailwise.datasets.formats.ordered_rows import ANY, check_numbers, refuse_empty
+from tailwise.datasets.formats.text import (
     TextRows,
+    join_lines,
     label_matrix,
+    label_words,
+    pair_words,
     parse_blocks,
     value_matrix,
-    written_text,
 )
-from tailwise.datasets.formats.text_writing import join_lines, label_words, pair_words
-from tailwise.datasets.formats.tidy_matrices import check_numbers
-from tailwise.errors import FileError
 from tailwise.kernels.parsing import LineRules
 
 __all__ = ["read_svmlight", "read_svmlight_blocks", "starts_svmlight", "write_svmlight"]
@@ -42,8 +40,7 @@ def read_svmlight(path: Any) -> Contents:
     with opened_text(path) as file:
         parts = list(parse_blocks(file, path, RULES))
     if not sum(part.pair_counts.size for part in parts):
-        msg = f"{path} must hold at least one instance. It holds none. Check how it was written."
-        raise FileError(msg)
+        refuse_empty(path)
     rows = TextRows.joined(parts)
     return _contents(rows, *_Widths(path).grown(rows))
 
@@ -81,8 +78,8 @@ class _Widths:
 
 
 def _contents(rows: TextRows, n_features: int, n_labels: int) -> Contents:
-    contents = Contents(
+    return Contents(
         label_matrix(rows.label_counts, rows.labels, n_labels),
         features=value_matrix(rows.pair_counts, rows.columns, rows.values.astype(np.float32), n_features),
+        is_open=True,
     )
-    return replace(contents, is_open=True)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.datasets.formats.tidy_matrices import build_csr
 from tailwise.datasets.synthetic.zipf import check_exponent, check_size, draw_candidates, zipf_popularities
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_seed
+from tailwise.inputs.matrices import build_csr
 from tailwise.inputs.priors import LabelPriors
 
 if TYPE_CHECKING:

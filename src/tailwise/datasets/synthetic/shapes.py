@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.datasets.catalogue.benchmarks import DataSet, find_data_set
-from tailwise.datasets.formats.tidy_matrices import build_csr
 from tailwise.datasets.synthetic.long_tail import make_long_tail
 from tailwise.datasets.synthetic.zipf import zipf_popularities
 from tailwise.errors import InputError
+from tailwise.inputs.matrices import build_csr
 from tailwise.inputs.priors import LabelPriors
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.datasets.formats.tidy_matrices import build_csr
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_seed, is_integer
+from tailwise.inputs.matrices import build_csr
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

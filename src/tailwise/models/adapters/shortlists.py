@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.datasets.formats.tidy_matrices import build_csr
 from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import is_integer
-from tailwise.inputs.matrices import check_most_labels
+from tailwise.inputs.matrices import build_csr, check_most_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,44 +1,43 @@
-"""What the text formats share: blocks of whole lines, parsed by compiled code; errors that name the line; matrices."""
+"""What the text formats share: blocks of whole lines, parsed by compiled code, as matrices; and matrices as lines."""
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, cast
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.datasets.formats.opening import is_compressed
-from tailwise.datasets.formats.tidy_matrices import build_csr
-from tailwise.datasets.formats.writing import written_beside
-from tailwise.engines import Threads
-from tailwise.errors import FileError
+from tailwise.datasets.formats.disk import is_compressed
+from tailwise.datasets.formats.ordered_rows import refuse_line
+from tailwise.engines.threads import Threads
+from tailwise.inputs.matrices import build_csr
 from tailwise.kernels.parsing import ERRORS, HARD, LineRules, ParsedLines, count_marks, parse_lines
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "ANY",
     "COMMAS",
+    "EXCERPT",
     "LARGEST",
     "SPACES",
     "TextRows",
+    "join_lines",
     "label_matrix",
+    "label_words",
+    "pair_words",
     "parse_blocks",
-    "refuse_line",
     "value_matrix",
-    "written_text",
 ]
 
-ANY = 2**31 - 1  # the limit of numbers where the file sets none
 BLOCK = 1 << 24  # bytes read at a time
-SHARED = 1 << 20  # below so many bytes, threads cost more than they save
-EXCERPT = 40
+SHARED = 1 << 20  # below this many bytes, threads cost more than they save
+EXCERPT = 40  # characters of a wrong line that an error shows
+ROWS = 10_000  # lines written at a time
 LARGEST = float(np.finfo(np.float32).max)  # numbers of text become single precision
 SPACES = "pairs number:value with spaces between them, no commas"
 COMMAS = re.compile(rb":[-+.0-9eE]+,")  # a value, and what stands between two pairs in files of other programs
@@ -149,12 +148,6 @@ def _finish_hard_values(text: bytes, values: NDArray, path: Any, first_line: int
         refuse_line(path, line, f"a number of at most {LARGEST:.4g}", words[x][:EXCERPT].decode())
 
 
-def refuse_line(path: Any, line: int, expected: str, came: str) -> NoReturn:
-    """The one form of an error about a line of text."""
-    msg = f"{path}, line {line}: expected {expected}. Got {came!r}. Mend the line, or write the file again."
-    raise FileError(msg)
-
-
 def label_matrix(counts: NDArray, labels: NDArray, n_labels: int) -> sp.csr_array:
     """Lists of labels as a matrix of ones; a label listed twice counts once."""
     indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
@@ -172,12 +165,43 @@ def value_matrix(counts: NDArray, columns: NDArray, values: NDArray, width: int)
     return matrix
 
 
-@contextmanager
-def written_text(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Like `written_beside`, compressed where the name ends in .gz; the same text always gives the same bytes."""
-    with written_beside(path) as file:
-        if is_compressed(path):
-            with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
-                yield cast(BinaryIO, packed)
-        else:
-            yield file
+# Writing, in pieces, so that a large matrix needs little additional memory
+
+
+def join_lines(n: int, *fields: Iterator[str]) -> Iterator[bytes]:
+    """One line for each row from the fields of each row, in pieces of many lines."""
+    lines = []
+    for i, words in enumerate(zip(*fields, strict=True)):
+        lines.append(" ".join(words))
+        if len(lines) == ROWS or i == n - 1:
+            yield ("\n".join(lines) + "\n").encode()
+            lines.clear()
+
+
+def label_words(matrix: sp.csr_array) -> Iterator[str]:
+    """For each row its labels, separated by commas."""
+    for i in range(matrix.shape[0]):
+        yield ",".join(map(str, matrix.indices[matrix.indptr[i] : matrix.indptr[i + 1]].tolist()))
+
+
+def pair_words(matrix: sp.csr_array, order: NDArray | None = None, names: Sequence[str] | None = None) -> Iterator[str]:
+    """For each row its pairs column:value; in another order, or with names for numbers, where given.
+
+    Numbers are as short as their type allows without becoming other numbers.
+    """
+    for start in range(0, matrix.shape[0], ROWS):
+        indptr = matrix.indptr[start : start + ROWS + 1]
+        where = slice(indptr[0], indptr[-1]) if order is None else order[indptr[0] : indptr[-1]]
+        columns = matrix.indices[where].tolist()
+        values = _as_text(matrix.data[where])
+        words = columns if names is None else [names[j] for j in columns]
+        pairs = [f"{word}:{value}" for word, value in zip(words, values, strict=True)]
+        offsets = (indptr - indptr[0]).tolist()
+        for a, b in pairwise(offsets):
+            yield " ".join(pairs[a:b])
+
+
+def _as_text(values: NDArray) -> list[str]:
+    if values.dtype.kind != "f":
+        return [str(int(value)) for value in values.tolist()]
+    return [text.removesuffix(".0") for text in values.astype(np.str_).tolist()]

@@ -8,7 +8,9 @@ import pytest
 import tailwise as tw
 from tailwise.cli.main import main
 from tailwise.datasets import load_contents, load_filter, load_like
-from tailwise.errors import FileError
+from tailwise.errors import FileError, InputError
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.label_names import LabelNames
 
 LABELS = np.array([[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 1, 1], [1, 1, 0, 0]])
 NAMES = ["d1", "d2", "d3", "d4"]
@@ -67,8 +69,11 @@ def test_instances_of_a_file_without_names_are_taken_as_they_come(tmp_path, name
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["d1", "d2", "d3", "d5"], r"other\.jsonl must hold the instance 'd4', as the file that it goes with"),
-        (["d1", "d2", "d3", "d3"], r"other\.jsonl must hold the instance 'd4'"),
+        (
+            ["d1", "d2", "d3", "d5"],
+            r"other\.jsonl must list the instances of the file it is used with\. 'd4' is missing",
+        ),
+        (["d1", "d2", "d3", "d3"], r"other\.jsonl must list the instances .* 'd4' is missing"),
     ],
 )
 def test_other_instances_are_refused(tmp_path, names, message):
@@ -84,7 +89,7 @@ def test_instances_named_twice_stay_where_they_are(tmp_path):
         write_lists(tmp_path / f"{name}.jsonl", range(4), names=twice)
     assert tw.evaluate(tmp_path / "truth.jsonl", tmp_path / "other.jsonl", ["recall"])["recall"] == 1
     write_lists(tmp_path / "other.jsonl", [1, 2, 0, 3], names=twice)
-    with pytest.raises(FileError, match=r"other\.jsonl and the file that it goes with must hold each instance once"):
+    with pytest.raises(FileError, match=r"other\.jsonl and the file it is used with must list each instance once"):
         tw.evaluate(tmp_path / "truth.jsonl", tmp_path / "other.jsonl")
 
 
@@ -154,3 +159,98 @@ def test_names_beside_a_file_are_left_out_where_the_output_cannot_hold_them(tmp_
     asked = [*words, "--label-names", str(tmp_path / "labels.txt"), "-o", str(tmp_path / "asked.txt")]
     assert main(asked) == 2
     assert "must be words without spaces. Got 'one word'" in capsys.readouterr().err
+
+
+# One matrix alone
+
+PROBABILITIES = np.array([[0.5, 0.25, 0.0], [0.0, 0.75, 0.0]], dtype=np.float32)
+
+
+@pytest.mark.parametrize("name", ["a.npz", "a.jsonl", "a.parquet", "a.txt", "a-labels.npy"])
+def test_candidates_from_a_file(tmp_path, name):
+    tw.save(tmp_path / name, PROBABILITIES)
+    for path in (tmp_path / name, str(tmp_path / name)):
+        candidates = Candidates.of(path, n_labels=3)
+        np.testing.assert_array_equal(candidates.to_csr().toarray(), PROBABILITIES)
+        assert candidates.label_names is None
+        assert not candidates.holds_all_labels
+
+
+@pytest.mark.parametrize("name", ["a.npz", "a.jsonl", "a.parquet"])
+def test_names_beside_a_file(tmp_path, name):
+    """Also those of labels that the file does not list, where it does not say how many there are."""
+    (tmp_path / "labels.txt").write_text("q1\tEarth\nq2\tMoon\nq3\tMars\n")
+    tw.save(tmp_path / name, PROBABILITIES)
+    candidates = Candidates.of(tmp_path / name)
+    assert candidates.shape == (2, 3)
+    assert candidates.label_names == LabelNames(["q1", "q2", "q3"], ["Earth", "Moon", "Mars"])
+    assert candidates.keep_top(1).label_names is candidates.label_names
+    assert Candidates.of(candidates).label_names is candidates.label_names
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
+def test_names_in_a_file(tmp_path, name):
+    tw.save(tmp_path / name, PROBABILITIES[:, :2], label_names=["Earth", "Moon"])
+    candidates = Candidates.of(tmp_path / name)
+    assert candidates.label_names.ids == ("Earth", "Moon")
+    np.testing.assert_array_equal(candidates.to_csr().toarray(), PROBABILITIES[:, :2])
+
+
+def test_names_of_other_labels(tmp_path):
+    (tmp_path / "labels.txt").write_text("q1\nq2\n")
+    tw.save(tmp_path / "a.npz", PROBABILITIES)
+    assert Candidates.of(tmp_path / "a.npz").label_names is None
+    rows = Candidates.of(PROBABILITIES).rows
+    with pytest.raises(InputError, match=r"label_names must be one name for each of the 3 labels\. Got 2 names"):
+        Candidates(*rows, 3, label_names=LabelNames(["q1", "q2"]))
+
+
+def test_a_file_of_no_probabilities(tmp_path):
+    tw.save(tmp_path / "a.npz", PROBABILITIES * 4)
+    with pytest.raises(InputError, match=r"probabilities must lie in \[0, 1\]\. Got 2 for instance 0, label 0"):
+        Candidates.of(tmp_path / "a.npz")
+    with pytest.raises(FileError, match=r"must name a file that exists\. Got .*b\.npz"):
+        Candidates.of(tmp_path / "b.npz")
+
+
+# Probabilities and labels of models
+
+NAMED = ["a", "b", "c", "d"]
+
+
+def write_shuffled(tmp_path):
+    """True labels by number, with their names beside them, and probabilities by name in another order."""
+    tw.save(tmp_path / "truth.jsonl", LABELS, instance_names=NAMES)
+    (tmp_path / "labels.txt").write_text("\n".join(NAMED))
+    rows, columns = [2, 0, 3, 1], [3, 1, 0, 2]
+    probabilities = 0.125 + LABELS * 0.5 + 0.0625 * np.arange(4)
+    tw.save(
+        tmp_path / "probabilities.jsonl",
+        probabilities[rows][:, columns],
+        instance_names=[NAMES[row] for row in rows],
+        label_names=[NAMED[column] for column in columns],
+    )
+    return probabilities
+
+
+def test_reliability_matches_names(tmp_path):
+    probabilities = write_shuffled(tmp_path)
+    expected = tw.reliability(probabilities, LABELS)
+    assert tw.reliability(tmp_path / "probabilities.jsonl", tmp_path / "truth.jsonl").error == expected.error
+
+
+def test_a_calibrator_matches_names(tmp_path):
+    probabilities = write_shuffled(tmp_path)
+    expected = tw.Calibrator("platt").fit(probabilities, LABELS).transform(probabilities)
+    found = tw.Calibrator("platt").fit(tmp_path / "probabilities.jsonl", tmp_path / "truth.jsonl")
+    np.testing.assert_allclose(found.transform(probabilities).toarray(), expected.toarray())
+
+
+def test_shifting_to_priors_matches_names(tmp_path):
+    """Labels seen more often in training become more probable, each its own."""
+    tw.save(tmp_path / "probabilities.jsonl", np.array([[0.5, 0.25], [0.25, 0.5]]), label_names=["a", "b"])
+    training = np.array([[1, 0], [1, 0], [1, 1]])
+    tw.save(tmp_path / "training.jsonl", training[:, ::-1], label_names=["b", "a"])
+    expected = tw.shift_to_priors(np.array([[0.5, 0.25], [0.25, 0.5]], dtype=np.float32), training)
+    found = tw.shift_to_priors(tmp_path / "probabilities.jsonl", tmp_path / "training.jsonl")
+    np.testing.assert_array_equal(found.to_csr().toarray(), expected.to_csr().toarray())

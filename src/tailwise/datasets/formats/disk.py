@@ -1,0 +1,263 @@
+"""Files on disk: reading them with errors that say why, and writing them whole or not at all.
+
+Reading: only failures of the disk and of decompression become FileErrors here; what breaks in code that uses the bytes
+is not the file's fault. Writing goes through a draft beside the target, which replaces the target in one step.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import hashlib
+import io
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from tailwise.datasets.formats.drafts import drafted
+from tailwise.errors import FileError, InputError
+
+__all__ = [
+    "check_name",
+    "check_place",
+    "digest_of",
+    "file_errors_of",
+    "input_errors_of",
+    "is_compressed",
+    "opened",
+    "opened_text",
+    "parse_json",
+    "real",
+    "without_gz",
+    "written_beside",
+    "written_text",
+]
+
+BUFFER = 1 << 17
+PIECE = 1 << 20
+
+AnyPath = str | os.PathLike[str]
+
+# Names
+
+
+def check_name(path: AnyPath) -> None:
+    """Refuse what names no file on any system; a number would be taken for an open file, which would be closed."""
+    if not isinstance(path, (str, os.PathLike)):
+        msg = f"path must be a str or a PathLike, the name of a file. Got {path!r:.80}."
+        raise InputError(msg)
+    if "\0" in os.fsdecode(path):
+        msg = f"path must not contain the NUL character. Got {os.fsdecode(path)!r}. Remove it."
+        raise FileError(msg)
+
+
+def real(path: AnyPath) -> Path:
+    """The file or folder behind a link, so that replacing it leaves the link in place."""
+    check_name(path)
+    return Path(os.path.realpath(path))
+
+
+def without_gz(path: AnyPath) -> str:
+    """The name in lower case, without .gz at its end."""
+    return os.fspath(path).lower().removesuffix(".gz")
+
+
+def is_compressed(path: AnyPath) -> bool:
+    """Whether a name ends in .gz."""
+    return os.fspath(path).lower().endswith(".gz")
+
+
+# Reading
+
+
+@contextmanager
+def opened(path: AnyPath) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked on the way where its name ends in .gz."""
+    with _open(path) as raw:
+        source = gzip.GzipFile(fileobj=raw, mode="rb") if is_compressed(path) else raw
+        with io.BufferedReader(_Reading(source, path), BUFFER) as file:
+            yield _without_mark(file)
+
+
+@contextmanager
+def opened_text(path: AnyPath) -> Iterator[BinaryIO]:
+    """The same for text, whose lines end with LF, CR or both: here they all end with LF."""
+    with opened(path) as file, io.BufferedReader(_LineEnds(file), BUFFER) as text:
+        yield cast(BinaryIO, text)
+
+
+class _Reading(io.RawIOBase):
+    """Passes on what it reads, and says what is wrong where that fails."""
+
+    def __init__(self, source: io.BufferedIOBase, path: AnyPath) -> None:
+        self._source, self._path = source, path
+        self.name = path
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:  # type: ignore[no-untyped-def]
+        return self._read(lambda: self._source.readinto(buffer))
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._read(lambda: self._source.seek(offset, whence))
+
+    def tell(self) -> int:
+        return self._source.tell()
+
+    def _read(self, read: Callable[[], int]) -> int:
+        try:
+            return read()
+        except EOFError as error:
+            msg = f"{self._path} must be a whole .gz file. It was cut short. Copy or download it again."
+            raise FileError(msg) from error
+        except (gzip.BadGzipFile, zlib.error) as error:
+            remedy = "Copy it again, or drop .gz from its name."
+            msg = f"{self._path} must be a valid .gz file. Unpacking it failed: {error}. {remedy}"
+            raise FileError(msg) from error
+        except OSError as error:
+            reason = error.strerror or error
+            msg = f"{self._path} could not be read: {reason}. Copy the file to another place and try again."
+            raise FileError(msg) from error
+
+
+class _LineEnds(io.RawIOBase):
+    """Text with every line end, CR, LF or both, as LF."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source, self._is_after_return = source, False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:  # type: ignore[no-untyped-def]
+        text = b""
+        while not text:  # a line end may be all that there is, and belong to the one before
+            came = self._source.read(len(buffer))
+            if not came:
+                return 0
+            text = came[1:] if self._is_after_return and came.startswith(b"\n") else came
+            self._is_after_return = came.endswith(b"\r")
+        if b"\r" in text:
+            text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        buffer[: len(text)] = text
+        return len(text)
+
+
+def _without_mark(file: Any) -> BinaryIO:
+    """The file behind the mark that some programs put before text in UTF-8."""
+    if file.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
+        file.read(len(codecs.BOM_UTF8))
+    return file
+
+
+def _open(path: AnyPath) -> io.BufferedReader:
+    check_name(path)
+    try:
+        return open(path, "rb")
+    except (FileNotFoundError, NotADirectoryError) as error:
+        msg = f"path must name a file that exists. Got {path}. Check the spelling and the folder."
+        raise FileError(msg) from error
+    except IsADirectoryError as error:
+        msg = f"path must name a file. Got the directory {path}. Give the name of a file in it."
+        raise FileError(msg) from error
+    except OSError as error:
+        msg = f"path must name a file that may be read. Got {path}: {error.strerror}. Check its name and permissions."
+        raise FileError(msg) from error
+
+
+# What was read
+
+
+@contextmanager
+def input_errors_of(path: AnyPath | None = None) -> Iterator[None]:
+    """Values that break a rule are, where they come from a file, an error of that file; its name opens the message."""
+    try:
+        yield
+    except InputError as error:
+        msg = str(error) if path is None else f"{path}: {error}"
+        raise FileError(msg) from error
+
+
+def parse_json(text: str | bytes, **options: Any) -> Any:
+    """The value of a JSON text; ValueError where it is not valid JSON, or is nested too deeply."""
+    try:
+        return json.loads(text, **options)
+    except RecursionError as error:
+        msg = "it is nested too deeply"
+        raise ValueError(msg) from error
+
+
+def digest_of(path: AnyPath, kind: str = "sha256") -> str:
+    """The checksum of a file, in hexadecimal."""
+    check_name(path)
+    digest = hashlib.new(kind, usedforsecurity=False)
+    try:
+        with open(path, "rb") as file:
+            while piece := file.read(PIECE):
+                digest.update(piece)
+    except OSError as error:
+        msg = f"{path} must be a file that may be read. Reading it failed: {error.strerror}. Check its permissions."
+        raise FileError(msg) from error
+    return digest.hexdigest()
+
+
+# Writing
+
+
+def check_place(path: AnyPath) -> None:
+    """Refuse a path where no file can be written: a missing or read-only folder, or something that is not a file."""
+    target = real(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        came = "a directory" if target.is_dir() else "not a regular file"
+        msg = f"path must name a file. Got {path}, which is {came}. Give the name of a file."
+        raise FileError(msg)
+    if not os.path.isdir(target.parent):
+        msg = (
+            f"path must lie in a folder that exists. Got {path}, but {target.parent} is not a folder. Create it first."
+        )
+        raise FileError(msg)
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        msg = f"path must lie in a folder that may be written. Got {path}: permission denied. Choose another folder."
+        raise FileError(msg)
+
+
+@contextmanager
+def written_beside(path: AnyPath) -> Iterator[BinaryIO]:
+    """Open a draft in the target's folder; move it into place at the end, or remove it after any failure."""
+    check_place(path)
+    target = real(path)
+    with file_errors_of(path), drafted(target.parent) as draft:
+        with open(draft / "file", "xb") as file:
+            yield file
+        os.replace(draft / "file", target)
+
+
+@contextmanager
+def written_text(path: AnyPath) -> Iterator[BinaryIO]:
+    """Like `written_beside`, compressed where the name ends in .gz; the same text always gives the same bytes."""
+    with written_beside(path) as file:
+        if is_compressed(path):
+            with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+                yield cast(BinaryIO, packed)
+        else:
+            yield file
+
+
+@contextmanager
+def file_errors_of(path: AnyPath) -> Iterator[None]:
+    """What the system refuses while something is written becomes a FileError."""
+    try:
+        yield
+    except FileError:
+        raise
+    except OSError as error:
+        msg = f"{path} could not be written: {error.strerror or error}. Free the space or choose another folder."
+        raise FileError(msg) from error
