@@ -26,7 +26,7 @@ RANKS = {
     "engines": 2,
     "utilities": 3,
     "expectations": 4,
-    "certificates": 5,
+    "certificates": 6,
     "metrics": 6,
     "models": 6,
     "selection": 6,

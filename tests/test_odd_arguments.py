@@ -53,7 +53,7 @@ def known():
     }
 
 
-SELECT = ("k", "method", "expectation", "init", "tolerance", "max_passes", "batch", "fill", "workers", "seed")
+SELECT = ("k", "method", "expectation", "init", "tolerance", "max_passes", "group_size", "fill", "workers", "seed")
 EVALUATE = ("k", "labels", "zero_division", "priors", "propensity", "probabilities", "filter", "bins")
 TREE = ("tree", "arity", "leaf_size", "n_trees", "loss", "normalise", "C", "positive_weight", "threshold", "tolerance")
 DOORS = {

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tailwise.expectations.drawn import monte_carlo
     from tailwise.experiments import Curve, trade_off
     from tailwise.inputs.candidates import Candidates
+    from tailwise.inputs.totals import Totals
     from tailwise.metrics import Evaluation, evaluate
     from tailwise.models import Calibrator, LabelTree, reliability, shift_to_priors
     from tailwise.runs.run import Run, run
@@ -37,6 +38,7 @@ _HOMES = {
     "LabelTree": "tailwise.models",
     "Run": "tailwise.runs.run",
     "Selection": "tailwise.selection",
+    "Totals": "tailwise.inputs.totals",
     "certify": "tailwise.selection",
     "datasets": "tailwise",
     "evaluate": "tailwise.metrics",
@@ -62,6 +64,7 @@ __all__ = [
     "LabelTree",
     "Run",
     "Selection",
+    "Totals",
     "certify",
     "datasets",
     "evaluate",

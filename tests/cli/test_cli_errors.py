@@ -79,7 +79,7 @@ OPTIONS = {
     "priors are missing": (SELECT.replace("macro-f1", "ps-precision"), r"needs the label priors.*\(--priors FILE\)"),
     "priors of fewer labels": (
         SELECT.replace("macro-f1", "log") + " --priors fewer.npz",
-        r"of the 60 labels of probabilities\. Got 50",
+        r"priors covers 50 labels, probabilities has 60",
     ),
     "unused priors of fewer labels": (SELECT + " --priors fewer.npz", r"priors covers 50 labels, probabilities has 60"),
     "priors are probabilities": (SELECT + " --priors probabilities.npz", r"must hold only 0 and 1\. Got"),

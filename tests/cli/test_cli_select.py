@@ -41,7 +41,7 @@ REQUESTS = {
             "init": "random",
             "tolerance": 1e-3,
             "max_passes": 4,
-            "batch": 2,
+            "group_size": 2,
             "seed": 5,
         },
     ),
@@ -149,7 +149,7 @@ def test_a_bar_on_a_terminal(start_on_terminal, folder):
     process, terminal = start_on_terminal(folder, *arguments)
     seen, out = read_terminal(process, terminal)
     assert process.returncode == 0
-    assert re.search(r"macro-f1: [1-9]\d* passes \[.*expected=0\.\d+", seen)
+    assert re.search(r"labels: [1-9]\d* passes \[.*value=0\.\d+", seen)
     assert out.startswith("expected macro-f1 at 3: ")
     assert "passes [" not in out
 

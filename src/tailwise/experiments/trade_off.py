@@ -130,10 +130,7 @@ def trade_off(
     Curve
     """
     source = Source.of(probabilities)
-    candidates, priors = (
-        Candidates.of(probabilities if source.path is None else source.path),
-        source.read_priors(priors),
-    )
+    candidates, priors = Candidates.of(source.matrix).with_names(source.names), source.read_priors(priors)
     first, second = as_utility(first, priors), as_utility(second, priors)
     budgets = check_budgets(k, *candidates.shape)
     if budgets is None:

@@ -60,7 +60,7 @@ class Totals:
     >>> done.totals.q
     array([1., 1.])
     >>> tw.select(second, "macro-f1", k=1, expectation="semi", context=done.totals).labels.ravel()
-    array([0], dtype=int32)
+    array([1], dtype=int32)
     """
 
     t: NDArray

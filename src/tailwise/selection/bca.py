@@ -98,6 +98,7 @@ def climb_rows(problem: Problem, outcome: Outcome, stage: str, observer: Observe
         passes=len(history) - 1,
         converged=converged,
         interrupted=interrupted,
+        is_counted=interrupted,
     )
 
 

@@ -36,7 +36,7 @@ LEAST_SHARE = 3e-5
 def label_moves(problem: Problem, outcome: Outcome | None, observer: Observer) -> Outcome:
     """Labels and rows in turn until neither gains, from where row passes ended."""
     assert outcome is not None
-    if outcome.interrupted or outcome.passes >= problem.max_passes or not observer.goes_on():
+    if outcome.passes >= problem.max_passes or not observer.goes_on():
         return outcome
     others = (*outcome.others, outcome.positions.copy()) if problem.rules.fills else ()
     return replace(climb_labels(problem, outcome, observer), others=others)
@@ -45,7 +45,7 @@ def label_moves(problem: Problem, outcome: Outcome | None, observer: Observer) -
 def repair(problem: Problem, outcome: Outcome | None, observer: Observer) -> Outcome:
     """A better selection where the prices of a quick proof point, if there is one."""
     assert outcome is not None
-    if outcome.interrupted or not observer.goes_on():
+    if not observer.goes_on():
         return outcome
     return prove(problem, outcome, QUICK, climb_labels, observer)[0]
 
@@ -75,6 +75,7 @@ def climb_labels(problem: Problem, outcome: Outcome, observer: Observer) -> Outc
         passes=len(history) - 1,
         converged=converged,
         interrupted=interrupted,
+        is_counted=interrupted,
     )
 
 

@@ -86,8 +86,9 @@ class Selection(Chosen):
 
 def present(problem: Problem, outcome: Outcome, proof: Proof | None, seconds: float) -> Selection:
     """The selection as it is returned."""
-    unfilled = problem.expectation.value(outcome.state)
-    labels, state = _fill(problem, outcome)
+    state = outcome.state if outcome.is_counted else problem.expectation.count(outcome.positions)
+    unfilled = problem.expectation.value(state)
+    labels, state = _fill(problem, outcome, state)
     value = _value_of(problem, labels, state)
     return Selection(
         labels,
@@ -106,12 +107,12 @@ def present(problem: Problem, outcome: Outcome, proof: Proof | None, seconds: fl
     )
 
 
-def _fill(problem: Problem, outcome: Outcome) -> tuple[NDArray, State]:
+def _fill(problem: Problem, outcome: Outcome, state: State) -> tuple[NDArray, State]:
     """The labels of all slots, best gain first, and their state.
 
     Filled slots are not foreseen by the passes, so that what was found on the way may end higher; then it is taken.
     """
-    labels, state = _labels_of(problem, outcome.positions, outcome.state)
+    labels, state = _labels_of(problem, outcome.positions, state)
     for positions in outcome.others if problem.rules.fills else ():
         other_labels, other = _labels_of(problem, positions, problem.expectation.count(positions))
         if _value_of(problem, other_labels, other) > _value_of(problem, labels, state):

@@ -129,6 +129,8 @@ class Outcome:
         The totals of these positions.
     history : tuple of float
         Expected utility at the start and after each pass.
+    is_counted : bool
+        Whether the state was counted from scratch, or has been kept up to date pass by pass.
     others : tuple of ndarray
         Positions found on the way, which may be better once empty slots are filled.
     """
@@ -139,4 +141,5 @@ class Outcome:
     passes: int = 1
     converged: bool = True
     interrupted: bool = False
+    is_counted: bool = True
     others: tuple[NDArray, ...] = ()

@@ -181,9 +181,11 @@ def run(problem: Problem, observer: Observer) -> Selection:
 
 
 def solve(problem: Problem, observer: Observer) -> Outcome:
-    """Run the plan of a problem, step by step."""
+    """Run the plan of a problem, step by step; after Ctrl-C there is no next one."""
     outcome: Outcome | None = None
     for step in problem.plan:
         outcome = step(problem, outcome, observer)
+        if outcome.interrupted:
+            break
     assert outcome is not None
     return outcome
