@@ -1,5 +1,6 @@
 """Numbers at the ends of what floating point can hold: k distinct labels, and a value that is one or is refused."""
 
+import itertools
 import math
 
 import numpy as np
@@ -105,3 +106,24 @@ def test_tiny_sums_do_not_hide_what_gains():
         for j in (0, 1)
     )
     assert found.expected == pytest.approx(best, rel=1e-9)
+
+
+def test_a_line_covers_what_rounding_hides_in_a_difference_of_ones():
+    """At t = 1e-42 macro-AUC, 1 less a ratio of 1, shows no rise in t; the gain of 1e-20 more is a quarter all the same."""
+    matrix = np.array([[0.0, 1e-42], [0.0, 1e-20]])
+    found = semi.select(matrix, "macro-auc", 1, method="ascent", fill="none", init=np.array([[-1, -1], [0, -1]]))
+    assert found.labels.tolist() == [[1], [1]]
+    assert found.expected == pytest.approx(0.5)
+
+
+def test_a_tie_is_no_reason_to_move():
+    """A move that gains only what rounding makes of it must not use up the pass that says there is no more to gain."""
+    sure = float(np.float32(0.999))
+    matrix = np.array([[1, sure, sure], [1, 1, 0.5], [sure] * 3, [1, 1, 1], [sure, 1, 1]], dtype=np.float32)
+    utility = "0.7*precision + 0.3*macro-fbeta(0.5)"
+    found = tw.select(matrix, utility, 2, method="ascent", init="greedy", seed=418)
+    for i, row in enumerate(found.labels):
+        for other in itertools.combinations(range(3), 2):
+            labels = found.labels.copy()
+            labels[i] = other
+            assert tw.expected_utility(matrix, utility, labels, 2) <= found.expected + 1e-7, (i, row, other)

@@ -214,8 +214,8 @@ def bound_formula(terms, f, j, t, q, p):
     if curvature == UNKNOWN or q + p > terms.n_instances:
         return 0.0, np.inf
     if t > 0.0:
-        # Where t is tiny, the difference is what rounding left of it: its error counts, too.
-        return (at_t - formula_at(terms, f, j, 0.5 * t, q, p) + ROUNDING * abs(at_t)) / (0.5 * t), at_t
+        # Where t is tiny, the difference is what rounding left of it: its error, that of numbers up to 1, counts, too.
+        return (at_t - formula_at(terms, f, j, 0.5 * t, q, p) + ROUNDING * (1.0 + abs(at_t))) / (0.5 * t), at_t
     return 0.0, formula_at(terms, f, j, 1.0, q, p)
 
 

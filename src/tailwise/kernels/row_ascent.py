@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compiling import kernel, part, step
-from tailwise.kernels.label_state import SLACK, add_instance, gain_of, own_gain_of, refresh_line
+from tailwise.kernels.label_state import ROUNDING, SLACK, add_instance, gain_of, own_gain_of, refresh_line
 from tailwise.kernels.top_k import holds, insert
 
 
@@ -176,13 +176,17 @@ def propose_rows(rows, terms, state, chosen, slots, instances, gains, moves, fir
 
 @part
 def change_of(terms, state, moves, r):
-    """What the utility gains, now, by the moves of row r."""
-    change = 0.0
+    """What the utility gains, now, by the moves of row r; less than rounding may have made of it."""
+    change, scale = 0.0, 0.0
     for c in range(moves.counts[r, LEAVE]):
-        change -= own_gain_of(terms, state, moves.labels[r, LEAVE, c], moves.values[r, LEAVE, c])
+        gain = own_gain_of(terms, state, moves.labels[r, LEAVE, c], moves.values[r, LEAVE, c])
+        change -= gain
+        scale += abs(gain)
     for c in range(moves.counts[r, TAKE]):
-        change += gain_of(terms, state, moves.labels[r, TAKE, c], moves.values[r, TAKE, c])
-    return change
+        gain = gain_of(terms, state, moves.labels[r, TAKE, c], moves.values[r, TAKE, c])
+        change += gain
+        scale += abs(gain)
+    return change - ROUNDING * scale
 
 
 @part
