@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from typing import TYPE_CHECKING, Any
@@ -36,9 +37,9 @@ class OnlineSelector:
     .. math:: \psi_j(t_j + \eta_j,\, q_j + 1,\, p_j + \eta_j) - \psi_j(t_j,\, q_j,\, p_j + \eta_j),
 
     where n counts this row wherever psi needs it, and is added to the totals: to t and q of the labels it takes, to p
-    of all its candidates. For coverage the gain is :math:`\eta_j \prod_{i \in S_j} (1 - \eta_{ij})`. This is the paper's
-    semi-online greedy: a decision is never changed, true labels are never needed, and nothing is known of the rows to
-    come. Ties go to the smaller label. The value is semi-empirical: psi of expected counts.
+    of all its candidates. For coverage the gain is :math:`\eta_j \prod_{i \in S_j} (1 - \eta_{ij})`. This is the
+    paper's semi-online greedy: a decision is never changed, true labels are never needed, and nothing is known of the
+    rows to come. Ties go to the smaller label. The value is semi-empirical: psi of expected counts.
 
     A row costs as much as it has candidates, however many came before it; memory is 64 bytes a label, and some more
     for weights and instance-wise utilities.
@@ -129,8 +130,8 @@ class OnlineSelector:
         -------
         ndarray of int32 of shape (k,), or Chosen
             For one row its labels, best gain first. For several rows an object whose ``labels``, of shape (n, k), are
-            these; :func:`tailwise.evaluate` and :func:`tailwise.save` take it. A row with fewer than k candidates has
-            -1 in its last slots.
+            these; :func:`tailwise.evaluate` takes it, and ``to_csr()`` makes it a 0/1 matrix. A row with fewer than k
+            candidates has -1 in its last slots.
 
         Raises
         ------
@@ -144,7 +145,7 @@ class OnlineSelector:
                 return Chosen(self._stream.select_rows(self._check(rows)), self.n_labels)
             labels, values = pair
             chosen = None
-            if labels.dtype.kind in "iu" and values.dtype.kind in "fiub":
+            if labels.size == 0 or (labels.dtype.kind in "iu" and values.dtype.kind in "fiub"):
                 chosen = self._stream.select_row(labels, values)
             if chosen is None:  # what is wrong is found by the checks of several rows, and rounding beyond 1 is cut off
                 chosen = self._stream.select_rows(self._check((labels[None], values[None])))[0]
@@ -171,7 +172,7 @@ class OnlineSelector:
         path : str or PathLike
             The file.
         utility : Utility or str, optional
-            The utility of the selector, where the file cannot hold it; otherwise it must have the name of the saved one.
+            The utility of the selector, where the file cannot hold it. It must have the name of the saved one.
         priors : LabelPriors, 0/1 matrix of training labels, or path, optional
             For a utility whose name needs them.
         """
@@ -205,6 +206,9 @@ class OnlineSelector:
         utility, k, counts, n_seen = state
         self.__init__(utility, k, counts.shape[0])  # type: ignore[misc]
         self._restore(counts, n_seen)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OnlineSelector:
+        return copy.copy(self)  # only the utility is shared, which never changes
 
     def __repr__(self) -> str:
         return f"OnlineSelector({self.utility}, k={self.k}, {self.n_labels:,} labels, {self.n_instances:,} rows so far)"

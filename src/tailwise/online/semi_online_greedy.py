@@ -28,7 +28,6 @@ from tailwise.utilities.utility import Batch, UtilityClass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tailwise.expectations.terms import Weighted
     from tailwise.inputs.candidates import Candidates
     from tailwise.utilities.utility import SingleUtility, Utility
 

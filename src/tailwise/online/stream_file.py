@@ -39,7 +39,7 @@ class SavedStream(NamedTuple):
 
 def write_stream(path: str | os.PathLike[str], utility: Utility, k: int, counts: NDArray, n_seen: float) -> None:
     """Write a file, whole or not at all."""
-    header = {"kind": KIND, "version": VERSION, "k": k, "utility": _readable_text(utility), "name": str(utility)}
+    header = {"kind": KIND, "version": VERSION, "k": k, "utility": _readable_text(utility), "name": _name_of(utility)}
     content = io.BytesIO()
     np.savez(content, header=np.array(json.dumps(header)), counts=counts, n_seen=np.array(n_seen))
     with written_beside(path) as file:
@@ -72,15 +72,20 @@ def find_utility(path: Any, saved: SavedStream, utility: Any, priors: Any) -> Ut
             raise UtilityError(msg)
         return as_utility(saved.utility)
     given = as_utility(utility, priors)
-    if str(given) != saved.name:
-        msg = f"utility must be the one that {path} was saved with, {saved.name}. Got {given}."
+    if _name_of(given) != saved.name:
+        msg = f"utility must be the one that {path} was saved with, {saved.name}. Got {_name_of(given)}."
         raise UtilityError(msg)
     return given
 
 
+def _name_of(utility: Utility) -> str:
+    """The utility in print, with all digits of its factors."""
+    return " + ".join(str(term) if factor == 1 else f"{factor!r}*{term}" for factor, term in utility.terms)
+
+
 def _readable_text(utility: Utility) -> str | None:
-    """The utility as text with all digits of its factors; None where reading the text does not give it back."""
-    text = " + ".join(f"{factor!r}*{term}" for factor, term in utility.terms)
+    """The utility as text; None where reading the text does not give it back."""
+    text = _name_of(utility)
     try:
         return text if as_utility(text) == utility else None
     except UtilityError:  # priors, weights, or a formula
@@ -113,6 +118,6 @@ def _fits(saved: SavedStream) -> bool:
     if not (isinstance(saved.utility, (str, type(None))) and isinstance(n, float) and n.is_integer()):
         return False
     t, q, p, failure, log_failure = counts.T
-    is_counted = all((0 <= part).all() and (part <= n).all() for part in (t, q, p))
-    is_chance = (0 <= failure).all() and (failure <= 1).all() and (log_failure <= 0).all()
+    is_counted = all((part >= 0).all() and (part <= n).all() for part in (t, q, p))
+    is_chance = (failure >= 0).all() and (failure <= 1).all() and (log_failure <= 0).all()
     return bool(is_counted and is_chance)
