@@ -24,6 +24,7 @@ BENCHMARKS = (
     "memory",
     "startup",
     "threads",
+    "online",
     "exact_accuracy",
     "exact_drawn",
     "exact_real",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tailwise.inputs.totals import Totals
     from tailwise.metrics import Evaluation, evaluate
     from tailwise.models import Calibrator, LabelTree, reliability, shift_to_priors
+    from tailwise.online import OnlineSelector
     from tailwise.runs.run import Run, run
     from tailwise.selection import Selection, certify, expected_utility, select
     from tailwise.utilities import LabelPriors
@@ -36,6 +37,7 @@ _HOMES = {
     "Evaluation": "tailwise.metrics",
     "LabelPriors": "tailwise.utilities",
     "LabelTree": "tailwise.models",
+    "OnlineSelector": "tailwise.online",
     "Run": "tailwise.runs.run",
     "Selection": "tailwise.selection",
     "Totals": "tailwise.inputs.totals",
@@ -62,6 +64,7 @@ __all__ = [
     "Evaluation",
     "LabelPriors",
     "LabelTree",
+    "OnlineSelector",
     "Run",
     "Selection",
     "Totals",

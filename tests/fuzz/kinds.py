@@ -114,6 +114,20 @@ def read_calibrator(path: Path) -> Any:
     return tw.Calibrator.load(path).transform(abs(MATRIX)).toarray().tolist()
 
 
+def make_stream(path: Path) -> None:
+    selector = tw.OnlineSelector("0.5*macro-f1 + 0.5*coverage", 2, 9)
+    selector.select(abs(MATRIX) / 9)
+    selector.save(path)
+
+
+def read_stream(path: Path) -> Any:
+    """Whatever is loaded can decide the next rows."""
+    selector = tw.OnlineSelector.load(path)
+    if selector.n_labels == 9:
+        assert selector.select(abs(MATRIX) / 9).labels.shape == (12, selector.k)
+    return selector.k, selector.n_instances
+
+
 def make_store(path: Path) -> None:
     """The record of a run, in the folder of an experiment of its own."""
     store = Store(path.parent / "store")
@@ -221,6 +235,7 @@ KINDS = [
         is_checked=True,
     ),
     Kind("calibrator.npz", make_calibrator, read_calibrator, is_checked=True),
+    Kind("stream.npz", make_stream, read_stream),
     Kind("run-record.json", make_store, read_stored),
     Kind("specification.json", lambda path: path.write_text(as_json(IDENTITY)), read_specification),
     Kind("experiment.json", lambda path: path.write_text(json.dumps(EXPERIMENT)), read_experiment),

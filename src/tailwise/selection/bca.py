@@ -145,11 +145,12 @@ def visiting_order(n_instances: int, group_size: int | str, seed: int) -> tuple[
     size = max(1, n_instances // AUTO_GROUPS) if group_size == "auto" else min(int(group_size), n_instances)
     block = min(LARGEST_BLOCK, 1 << max(0, (size // LEAST_BLOCKS).bit_length() - 1))
     size = max(block, size - size % block)
-    starts = np.random.default_rng(seed).permutation(-(-n_instances // block)) * block
+    n_whole = n_instances // block
+    starts = np.random.default_rng(seed).permutation(n_whole) * block
+    for first in range(0, n_whole, size // block):
+        starts[first : first + size // block].sort()
     order = (starts[:, None] + np.arange(block)).ravel()
-    order = order[order < n_instances]
-    for first in range(0, n_instances, size):
-        order[first : first + size].sort()
+    order = np.append(order, np.arange(n_whole * block, n_instances))  # the rest is the end of the last group
     return order, size
 
 

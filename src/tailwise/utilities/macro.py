@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.errors import UtilityError
-from tailwise.kernels.curvature import CONCAVE, CONVEX, PROPORTIONAL
+from tailwise.kernels.curvature import AFFINE, CONCAVE, CONVEX, PROPORTIONAL
 from tailwise.utilities.by_label import as_weights
 from tailwise.utilities.instance_weights import Hamming
 from tailwise.utilities.linear import LinearUtility, divide
@@ -49,6 +49,11 @@ class MacroUtility(SingleUtility):
 
     def __init__(self, *, weights: Any = None) -> None:
         self.weights = as_weights(weights)
+
+    @property
+    def online_formula(self) -> Formula | None:
+        """Its psi(t, q, p, n) where p still grows, if `formula` is None: for one that is linear once p is known."""
+        return None
 
 
 class FormulaUtility(MacroUtility):
@@ -184,6 +189,10 @@ class MacroRecall(MacroUtility, LinearUtility):
     name = "macro-recall"
     ratios = (Ratio("hits", 1.0, on_p=1.0),)
 
+    @property
+    def online_formula(self) -> Formula:
+        return _built_in("recall", PROPORTIONAL)
+
     def coefficients(self, batch: Batch) -> Coefficients:
         zero = np.zeros(batch.n_labels)
         return Coefficients(divide(1 / batch.n_labels, batch.condition_positives), zero, zero)
@@ -194,6 +203,10 @@ class MacroBalancedAccuracy(MacroUtility, LinearUtility):
 
     name = "macro-balanced-accuracy"
     ratios = (Ratio("hits", 0.5, on_p=1.0), Ratio("false-positives", 0.5))
+
+    @property
+    def online_formula(self) -> Formula:
+        return _built_in("balanced_accuracy", AFFINE)
 
     def coefficients(self, batch: Batch) -> Coefficients:
         from tailwise.kernels.psi import FEW_NEGATIVES, FEW_NEGATIVES_SHARE

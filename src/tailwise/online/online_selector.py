@@ -1,0 +1,229 @@
+"""The public class for rows that come one after another."""
+
+from __future__ import annotations
+
+import copy
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.errors import InputError
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.checks import check_size
+from tailwise.inputs.chosen import Chosen
+from tailwise.inputs.matrices import as_array, check_most_labels
+from tailwise.inputs.paths import load_priors_if_path
+from tailwise.kernels.online_greedy import N_TOTALS
+from tailwise.online.semi_online_greedy import SemiOnlineGreedy
+from tailwise.online.stream_file import find_utility, read_stream, write_stream
+from tailwise.utilities import as_utility
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.inputs.totals import Totals
+    from tailwise.utilities.utility import Utility
+
+__all__ = ["OnlineSelector"]
+
+
+class OnlineSelector:
+    r"""Choose k labels for each row as it comes, by what was decided before.
+
+    After n - 1 rows with the totals t, q and p, a row with the probabilities eta takes the k labels of largest gain
+
+    .. math:: \psi_j(t_j + \eta_j,\, q_j + 1,\, p_j + \eta_j) - \psi_j(t_j,\, q_j,\, p_j + \eta_j),
+
+    where n counts this row wherever psi needs it, and is added to the totals: to t and q of the labels it takes, to p
+    of all its candidates. For coverage the gain is :math:`\eta_j \prod_{i \in S_j} (1 - \eta_{ij})`. This is the
+    paper's semi-online greedy: a decision is never changed, true labels are never needed, and nothing is known of the
+    rows to come. Ties go to the smaller label. The value is semi-empirical: psi of expected counts.
+
+    A row costs as much as it has candidates, however many came before it; memory is 64 bytes a label, and some more
+    for weights and instance-wise utilities.
+
+    Parameters
+    ----------
+    utility : Utility or str
+        What to maximise, as for :func:`tailwise.select`: a name, a mixture, an object of :mod:`tailwise.utilities`.
+    k : int
+        Labels per row.
+    n_labels : int
+        Number of labels m.
+    priors : LabelPriors, 0/1 matrix of training labels, or path, optional
+        For utility names that need them.
+
+    Attributes
+    ----------
+    utility : Utility
+        What is maximised.
+    k, n_labels : int
+        Labels per row, and number of labels.
+
+    Notes
+    -----
+    A label that was never seen before has p = eta with the row at hand, so that its macro-recall jumps from 0 to 1
+    whatever eta is: with macro-recall alone the first rows take new labels, the smaller number first, however
+    improbable they are. The paper's definition says so. Mix in some precision, or another utility, where that hurts.
+
+    Several threads may call one selector; their rows are decided one after another.
+
+    Examples
+    --------
+    >>> import numpy as np, tailwise as tw
+    >>> selector = tw.OnlineSelector("macro-f1", k=1, n_labels=3)
+    >>> selector.select((np.array([0, 1]), np.array([0.9, 0.4])))
+    array([0], dtype=int32)
+    >>> selector.select(np.array([[0.8, 0.0, 0.3], [0.2, 0.7, 0.1]])).labels.ravel()
+    array([2, 1], dtype=int32)
+    >>> selector.totals.q
+    array([1., 1., 1.])
+    """
+
+    def __init__(self, utility: Utility | str, k: int, n_labels: int, *, priors: Any = None) -> None:
+        n_labels = check_size("n_labels", n_labels)
+        check_most_labels(n_labels)
+        k = check_size("k", k, largest=n_labels)
+        self._stream = SemiOnlineGreedy(as_utility(utility, load_priors_if_path(priors)), k, n_labels)
+        self._lock = threading.Lock()
+
+    @property
+    def utility(self) -> Utility:
+        return self._stream.utility
+
+    @property
+    def k(self) -> int:
+        return self._stream.k
+
+    @property
+    def n_labels(self) -> int:
+        return self._stream.counts.shape[0]
+
+    @property
+    def n_instances(self) -> int:
+        """Number of rows decided so far."""
+        return int(self._stream.n_seen[0])
+
+    @property
+    def totals(self) -> Totals:
+        """What was decided so far: t, q, p and the chance of failure of every label.
+
+        A copy, which takes time in proportion to the number of labels. Give it to ``select(..., context=totals)`` to
+        decide a whole batch on top of the stream.
+        """
+        with self._lock:
+            return self._stream.totals
+
+    def select(self, rows: Any) -> Any:
+        """Choose labels for one row or several, and add them to the totals.
+
+        Parameters
+        ----------
+        rows : pair of arrays of shape (c,), or array_like of several rows
+            One row: its labels, in any order, and their probabilities. Several rows: a matrix of shape (n, m), dense or
+            sparse, or any other form that :meth:`Candidates.of` takes. They are decided one after another, so that the
+            labels do not depend on how many come at once.
+
+        Returns
+        -------
+        ndarray of int32 of shape (k,), or Chosen
+            For one row its labels, best gain first. For several rows an object whose ``labels``, of shape (n, k), are
+            these; :func:`tailwise.evaluate` takes it, and ``to_csr()`` makes it a 0/1 matrix. A row with fewer than k
+            candidates has -1 in its last slots.
+
+        Raises
+        ------
+        InputError
+            Where a probability is outside [0, 1], or a label comes twice or is out of range. None of the rows of this
+            call is added then.
+        """
+        pair = _single_row(rows)
+        with self._lock:
+            if pair is None:
+                return Chosen(self._stream.select_rows(self._check(rows)), self.n_labels)
+            labels, values = pair
+            chosen = None
+            if labels.size == 0 or (labels.dtype.kind in "iu" and values.dtype.kind in "fiub"):
+                chosen = self._stream.select_row(labels, values)
+            if chosen is None:  # what is wrong is found by the checks of several rows, and rounding beyond 1 is cut off
+                chosen = self._stream.select_rows(self._check((labels[None], values[None])))[0]
+            return chosen
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the selector to an .npz file, whole or not at all; another process goes on from there.
+
+        The utility is saved as text. Priors, weights per label and formulas of your own are not saved: give such a
+        utility to :meth:`load` again.
+        """
+        with self._lock:
+            counts, n_seen = self._stream.counts[:, :N_TOTALS].copy(), float(self._stream.n_seen[0])
+        write_stream(path, self.utility, self.k, counts, n_seen)
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], utility: Utility | str | None = None, *, priors: Any = None
+    ) -> OnlineSelector:
+        """Read a selector that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        path : str or PathLike
+            The file.
+        utility : Utility or str, optional
+            The utility of the selector, where the file cannot hold it. It must have the name of the saved one.
+        priors : LabelPriors, 0/1 matrix of training labels, or path, optional
+            For a utility whose name needs them.
+        """
+        saved = read_stream(path)
+        found = find_utility(path, saved, utility, load_priors_if_path(priors))
+        selector = cls(found, saved.k, saved.counts.shape[0])
+        selector._restore(saved.counts, saved.n_seen)
+        return selector
+
+    def _restore(self, counts: NDArray, n_seen: float) -> None:
+        self._stream.counts[:, :N_TOTALS] = counts
+        self._stream.n_seen[0] = n_seen
+
+    def _check(self, rows: Any) -> Candidates:
+        is_sized = not isinstance(rows, tuple) and not hasattr(rows, "columns")  # a pair or a table does not tell m
+        candidates = Candidates.of(rows, n_labels=None if is_sized else self.n_labels)
+        if candidates.n_labels != self.n_labels:
+            msg = (
+                f"rows must have the {self.n_labels} labels of the selector. Got {candidates.n_labels}. "
+                "Make the selector with another n_labels, or give the rows as pairs (labels, probabilities)."
+            )
+            raise InputError(msg)
+        return candidates
+
+    # A copy finds its own addresses of formulas: those of another process lead nowhere.
+    def __getstate__(self) -> tuple[Any, ...]:
+        with self._lock:
+            return self.utility, self.k, self._stream.counts[:, :N_TOTALS].copy(), float(self._stream.n_seen[0])
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        utility, k, counts, n_seen = state
+        self.__init__(utility, k, counts.shape[0])  # type: ignore[misc]
+        self._restore(counts, n_seen)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OnlineSelector:
+        return copy.copy(self)  # only the utility is shared, which never changes
+
+    def __repr__(self) -> str:
+        return f"OnlineSelector({self.utility}, k={self.k}, {self.n_labels:,} labels, {self.n_instances:,} rows so far)"
+
+
+def _single_row(rows: Any) -> tuple[NDArray, NDArray] | None:
+    """Labels and probabilities of a single row; None for any other form."""
+    if not isinstance(rows, tuple) or len(rows) != 2:
+        return None
+    labels, values = rows
+    if type(labels) is not np.ndarray or type(values) is not np.ndarray:
+        labels, values = as_array(labels, "labels"), as_array(values, "probabilities")
+    if labels.ndim != 1 or values.ndim != 1:
+        return None
+    if labels.size != values.size:
+        msg = f"A row must have as many labels as probabilities. Got {labels.size} and {values.size}."
+        raise InputError(msg)
+    return labels, values

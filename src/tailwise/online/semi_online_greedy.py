@@ -1,0 +1,122 @@
+"""Semi-online greedy: rows are decided as they come, by the totals of those before (paper, appendix on greedy).
+
+| paper | here |
+|---|---|
+| Algorithm 3, greedy | `SemiOnlineGreedy.select_rows`, and `select_row` for a single row |
+| Algorithm 4, for coverage | the same, with the coverage term |
+| Algorithms 7 and 8, on sparse probabilities | the same: candidates are always sparse |
+
+Nothing is known of the rows to come, so p and n count those seen so far, the one at hand included.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tailwise.errors import NumericalError, UtilityError
+from tailwise.expectations.terms import check_terms, make_terms, raise_failure
+from tailwise.inputs.candidates import SMALLEST
+from tailwise.inputs.totals import Totals
+from tailwise.kernels import online_greedy as columns
+from tailwise.kernels.online_greedy import select_online
+from tailwise.kernels.rows import Rows
+from tailwise.utilities.macro import FormulaUtility
+from tailwise.utilities.utility import Batch, UtilityClass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.inputs.candidates import Candidates
+    from tailwise.utilities.utility import SingleUtility, Utility
+
+__all__ = ["SemiOnlineGreedy"]
+
+# How many instances a formula of the user is tried with, since nobody knows how many will come.
+N_TRIED = 100
+# Candidates of a single row that there is room for at first.
+FIRST_ROOM = 128
+
+
+class SemiOnlineGreedy:
+    """The totals of a stream, and the labels of its next rows."""
+
+    def __init__(self, utility: Utility, k: int, n_labels: int) -> None:
+        self.utility, self.k = utility, k
+        nothing = np.zeros(n_labels)
+        check_terms(utility, Batch(N_TRIED, n_labels, float(N_TRIED * k), nothing))
+        # The terms hold addresses of what these hold.
+        self._parts = [(factor, _as_online(term)) for factor, term in utility.terms]
+        # What is linear is divided by n or n k: these are the coefficients of n = 1, which the kernel divides by n.
+        self._terms, _ = make_terms(self._parts, Batch(1, n_labels, float(k), nothing))
+        if not any(_is_instance_wise(term) for _, term in self._parts):
+            self._terms = self._terms._replace(linear=np.empty((0, 2)))
+        self.counts = np.zeros((n_labels, columns.N_COLUMNS))
+        self.counts[:, columns.FAILURE] = 1.0
+        self.n_seen = np.zeros(1)
+        self._make_room(FIRST_ROOM)
+
+    @property
+    def totals(self) -> Totals:
+        t, q, p, _, log_failure = self.counts[:, : columns.N_TOTALS].T.copy()
+        zeros, n = np.zeros(t.size), float(self.n_seen[0])
+        return Totals(t, q, p, n, n * self.k, log_failure, zeros, zeros)
+
+    def select_row(self, labels: NDArray, values: NDArray) -> NDArray | None:
+        """The labels of one row in a fast way, which is closed to odd rows: these give None, and change nothing."""
+        size = labels.size
+        if size > self._row.labels.size:
+            self._make_room(2 * size)
+        row = self._row
+        row.indptr[1] = size
+        row.labels[:size] = labels
+        row.values[:size] = values
+        chosen = np.empty((1, self.k), dtype=np.int32)
+        refused = select_online(row, self._terms, self.counts, self.n_seen, SMALLEST, chosen)
+        return None if refused >= 0 else chosen[0]
+
+    def select_rows(self, candidates: Candidates) -> NDArray:
+        """The labels of rows that were checked, one row after another; all are added, or none."""
+        chosen = np.empty((candidates.n_instances, self.k), dtype=np.int32)
+        touched = self._touched(candidates)
+        before = self.counts[touched]
+        refused = select_online(candidates.rows, self._terms, self.counts, self.n_seen, SMALLEST, chosen)
+        if refused >= 0:
+            self.counts[touched] = before
+            raise_failure(self.utility)
+            msg = (
+                f"The gains of {self.utility} must be finite numbers. They are not for row {refused}. "
+                "Use smaller factors, weights or parameters, or a formula that is finite for all counts."
+            )
+            raise NumericalError(msg)
+        return chosen
+
+    def _touched(self, candidates: Candidates) -> NDArray:
+        """The labels that rows may change."""
+        labels, m = candidates.rows.labels, self.counts.shape[0]
+        return np.unique(labels) if labels.size < m else np.arange(m)
+
+    def _make_room(self, size: int) -> None:
+        """Arrays of one type that any single row is copied to, so that one compiled kernel serves all."""
+        self._row = Rows(np.zeros(2, dtype=np.int64), np.empty(size, dtype=np.int64), np.empty(size))
+
+
+def _is_instance_wise(term: SingleUtility) -> bool:
+    return term.formula is None and not term.is_coverage and term.kind is UtilityClass.FULLY_LINEAR
+
+
+def _as_online(term: SingleUtility) -> SingleUtility:
+    """A term whose gain needs no more than t, q and p of the rows so far."""
+    if term.formula is not None or term.is_coverage or _is_instance_wise(term):
+        return term
+    formula = getattr(term, "online_formula", None)
+    if formula is None:
+        msg = (
+            f"{type(term).__name__} declares no psi(t, q, p, n), which rows that come one after another need. "
+            "Use Utility.from_formula(psi), or give its class `formula` or `online_formula`."
+        )
+        raise UtilityError(msg)
+    online = FormulaUtility(weights=term.weights)
+    online.formula = formula
+    return online
