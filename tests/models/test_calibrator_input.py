@@ -27,7 +27,7 @@ REFUSED = {
         {"probabilities": PROBABILITIES[:9]},
         r"probabilities must have the 40 instances of truth\. Got 9",
     ),
-    "priors": ({"by": "frequency"}, {"priors": TRUTH[:, :5]}, r"priors must cover the 6 labels of truth\. Got 5"),
+    "priors": ({"by": "frequency"}, {"priors": TRUTH[:, :5]}, r"priors covers 5 labels, truth has 6"),
     "truth": ({}, {"truth": PROBABILITIES}, r"truth must hold only 0 and 1\. Got 0\.\d+\."),
     "logits": ({}, {"probabilities": PROBABILITIES * 3}, r"probabilities must lie in \[0, 1\]\..*logits\?"),
     "nan": ({}, {"probabilities": np.full((40, 6), np.nan)}, r"probabilities must lie in \[0, 1\]\. Got nan"),

@@ -109,7 +109,7 @@ def test_tiny_sums_do_not_hide_what_gains():
 
 
 def test_a_line_covers_what_rounding_hides_in_a_difference_of_ones():
-    """At t = 1e-42 macro-AUC, 1 less a ratio of 1, shows no rise in t; the gain of 1e-20 more is a quarter all the same."""
+    """At t = 1e-42 macro-AUC, 1 less a ratio of 1, shows no rise in t; 1e-20 more gains a quarter all the same."""
     matrix = np.array([[0.0, 1e-42], [0.0, 1e-20]])
     found = semi.select(matrix, "macro-auc", 1, method="ascent", fill="none", init=np.array([[-1, -1], [0, -1]]))
     assert found.labels.tolist() == [[1], [1]]

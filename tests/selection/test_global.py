@@ -327,7 +327,7 @@ def test_interrupt_carries_the_best_so_far(expectation, n_passes):
     with pytest.raises(tw.errors.Interrupted) as caught:
         select(matrix, "macro-f1", 3, **options, on_pass=interrupt_after(n_passes))
     found = caught.value.best
-    assert (found.interrupted, found.converged) == (True, False)
+    assert found.interrupted
     assert found.history == whole.history[: rows.passes + 1 + n_passes]
     assert found.expected <= whole.expected * (1 + 1e-12)
     value = value_of(matrix, "macro-f1", found.labels, 3, expectation)

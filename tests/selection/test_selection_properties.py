@@ -171,7 +171,12 @@ def test_workers_do_not_matter_where_work_is_shared(text, dtype):
     # Large enough for every loop to be split between threads.
     matrix = sp.random_array((3000, 400), density=0.07, rng=np.random.default_rng(1), dtype=dtype).tocsr()
     priors = tw.LabelPriors(np.arange(400), 400)
-    for options in ({"k": 3}, {"k": 3, "batch": 1500, "init": "random"}, {"k": 3, "method": "greedy"}, {"k": None}):
+    for options in (
+        {"k": 3},
+        {"k": 3, "group_size": 1500, "init": "random"},
+        {"k": 3, "method": "greedy"},
+        {"k": None},
+    ):
         one, two, three = (
             semi.select(matrix, text, workers=workers, priors=priors, max_passes=3, **options) for workers in (1, 2, 3)
         )

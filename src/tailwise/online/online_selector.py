@@ -14,7 +14,7 @@ from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_size
 from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.matrices import as_array, check_most_labels
-from tailwise.inputs.paths import load_priors_if_path
+from tailwise.inputs.paths import Source
 from tailwise.kernels.online_greedy import N_TOTALS
 from tailwise.online.semi_online_greedy import SemiOnlineGreedy
 from tailwise.online.stream_file import find_utility, read_stream, write_stream
@@ -86,7 +86,7 @@ class OnlineSelector:
         n_labels = check_size("n_labels", n_labels)
         check_most_labels(n_labels)
         k = check_size("k", k, largest=n_labels)
-        self._stream = SemiOnlineGreedy(as_utility(utility, load_priors_if_path(priors)), k, n_labels)
+        self._stream = SemiOnlineGreedy(as_utility(utility, Source(None).read_priors(priors)), k, n_labels)
         self._lock = threading.Lock()
 
     @property
@@ -177,7 +177,7 @@ class OnlineSelector:
             For a utility whose name needs them.
         """
         saved = read_stream(path)
-        found = find_utility(path, saved, utility, load_priors_if_path(priors))
+        found = find_utility(path, saved, utility, Source(None).read_priors(priors))
         selector = cls(found, saved.k, saved.counts.shape[0])
         selector._restore(saved.counts, saved.n_seen)
         return selector

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tailwise.datasets.formats.json_text import parse_json
-from tailwise.datasets.formats.npz_archive import read_archive
-from tailwise.datasets.formats.writing import written_beside
+from tailwise.datasets.formats.disk import parse_json, written_beside
+from tailwise.datasets.formats.npz import read_archive
 from tailwise.errors import FileError, UtilityError
 from tailwise.inputs.checks import is_integer
 from tailwise.kernels import online_greedy as columns

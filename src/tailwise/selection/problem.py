@@ -55,6 +55,7 @@ class Request:
     context: Totals | None = None
     priors: Any = None
     condition_positives: Any = None
+    engine: Any = "threads"
     workers: int | None = None
     seed: int = 0
     proving: Proving | None = None

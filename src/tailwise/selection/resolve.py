@@ -31,6 +31,7 @@ from tailwise.utilities.utility import Batch
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tailwise.engines import Engine
     from tailwise.expectations.expectation import Expectation
     from tailwise.inputs.chosen import Chosen
     from tailwise.inputs.label_names import LabelNames
@@ -90,7 +91,7 @@ def resolve(request: Request) -> Problem:
         plan,
         order,
         group_size,
-        _choose_engine(request.workers, expectation),
+        _choose_engine(request, expectation),
         float(request.tolerance),
         int(request.max_passes),
         int(request.seed),
@@ -260,10 +261,16 @@ def _needs_one_thread(utility: Utility) -> bool:
     return any(not getattr(term, "compiled", True) for _, term in utility.terms)
 
 
-def _choose_engine(workers: int | None, expectation: Expectation) -> Threads:
+def _choose_engine(request: Request, expectation: Expectation) -> Engine:
+    if not isinstance(request.engine, str):
+        if not callable(getattr(request.engine, "propose", None)):
+            msg = f"engine must be 'threads' or an Engine, with a method propose. Got {type(request.engine).__name__}."
+            raise InputError(msg)
+        return request.engine
+    check_choice("engine", request.engine, ("threads",))
     utility, is_small = expectation.utility, expectation.candidates.n_entries < MIN_SHARED_ENTRIES
     needs_one = is_small or _needs_one_thread(utility)
-    return Threads(workers, needs_one=needs_one, check=lambda: raise_failure(utility))
+    return Threads(request.workers, needs_one=needs_one, check=lambda: raise_failure(utility))
 
 
 def _plan(method: str, expectation: Expectation, *, proves: bool, warms_up: bool) -> tuple[Step, ...]:

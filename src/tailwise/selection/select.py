@@ -39,6 +39,7 @@ def select(
     group_size: int | str = "auto",
     fill: str = "auto",
     context: Totals | None = None,
+    engine: Any = "threads",
     workers: int | None = None,
     seed: int = 0,
     certify: bool = False,
@@ -96,6 +97,9 @@ def select(
         instances count beside those of this batch, so that gains are taken on top of it, and ``expected`` is the value
         of both together. By exact expectation its hits and misses are Poisson distributed (an approximation of the
         union, see docs), and constants where they were observed.
+    engine : "threads" or Engine
+        Where proposals are made: on the threads of this machine, or by an engine of your own
+        (:class:`tailwise.engines.Engine`). The result does not depend on it.
     workers : int, optional
         Threads; by default all cores. The result is the same for every number.
     seed : int
@@ -154,6 +158,7 @@ def select(
         context=context,
         priors=priors,
         condition_positives=condition_positives,
+        engine=engine,
         workers=workers,
         seed=seed,
         proving=Proving() if certify else None,
