@@ -7,7 +7,7 @@ import json
 import math
 from typing import Any
 
-from tailwise.cli.options import add_propensity_option
+from tailwise.cli.options import add_label_weights_option, add_propensity_option
 
 __all__ = ["add_parser"]
 
@@ -46,6 +46,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--probabilities", metavar="FILE", help="probabilities that it was chosen by: what to expect")
     parser.add_argument("--filter", metavar="FILE", help="pairs of instance and label that are left out")
     parser.add_argument("--label-names", metavar="FILE", help="one name a line, for files that name their labels")
+    add_label_weights_option(parser)
     parser.add_argument("--format", choices=["text", "json", "csv"], default="text", help="default: %(default)s")
     parser.set_defaults(run=run)
 
@@ -67,6 +68,7 @@ def run(options: argparse.Namespace) -> int:
         probabilities=options.probabilities,
         filter=options.filter,
         label_names=options.label_names,
+        label_weights=options.label_weights,
     )
     if options.format == "json":
         # JSON has no NaN.

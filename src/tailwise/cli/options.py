@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "add_calibration_options",
+    "add_label_weights_option",
     "add_propensity_option",
     "add_search_options",
     "add_tree_options",
@@ -173,6 +174,15 @@ def build_calibrator(method: str, options: argparse.Namespace) -> Calibrator:
 
 
 # How to weigh labels, and what to write
+
+
+def add_label_weights_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option for weights per label."""
+    parser.add_argument(
+        "--label-weights",
+        metavar="FILE",
+        help="weight of each label in macro averages and coverage: a number a line, or label, tab, number",
+    )
 
 
 def add_propensity_option(parser: argparse.ArgumentParser, default: str) -> None:

@@ -7,7 +7,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tailwise.cli.announce import INTERRUPTED
-from tailwise.cli.options import add_search_options, check_not_input, parse_budget, read_search_options
+from tailwise.cli.options import (
+    add_label_weights_option,
+    add_search_options,
+    check_not_input,
+    parse_budget,
+    read_search_options,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,6 +22,7 @@ if TYPE_CHECKING:
     from tailwise.inputs.candidates import Candidates
     from tailwise.inputs.priors import LabelPriors
     from tailwise.selection import Selection
+    from tailwise.utilities import Utility
 
 __all__ = ["add_parser"]
 
@@ -61,6 +68,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
     parser.add_argument("--shift-to-priors", action="store_true", help="match the label density of --priors")
     parser.add_argument("--label-names", metavar="FILE", help="names of the labels, one a line, for the output")
+    add_label_weights_option(parser)
     parser.add_argument("--top", type=int, metavar="N", help="use only the N most probable labels of each instance")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
     parser.add_argument("--keep-partial", action="store_true", help="after Ctrl-C, write the best selection so far")
@@ -87,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _select(options: argparse.Namespace, output: Path) -> Selection | None:
     """Choose, and write the selection; None where Ctrl-C came, and nothing is to be kept."""
-    from tailwise.datasets import save_selection
+    from tailwise.datasets import names_for, save_selection
     from tailwise.inputs.candidates import Candidates
     from tailwise.selection import select
 
@@ -95,8 +103,10 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
     names = _find_names(contents, options)
     candidates = Candidates.of(contents.matrix, top=options.top)
     selection = select(
-        _shift(candidates, priors) if options.shift_to_priors else candidates,
-        options.utility,
+        (_shift(candidates, priors) if options.shift_to_priors else candidates).with_names(
+            names_for(contents, options.probabilities)
+        ),
+        _weigh(options, priors),
         options.k,
         priors=priors,
         progress=sys.stderr.isatty() and not options.quiet,
@@ -113,6 +123,22 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
         instance_names=contents.instance_names,
     )
     return selection
+
+
+def _weigh(options: argparse.Namespace, priors: LabelPriors | None) -> Utility:
+    """The utility, with the weights of its labels where a file holds some."""
+    from tailwise.errors import InputError
+    from tailwise.inputs.label_weights import load_label_weights
+    from tailwise.utilities import as_utility
+    from tailwise.utilities.by_label import weighted_macro
+
+    utility = as_utility(options.utility, priors)
+    if options.label_weights is None:
+        return utility
+    if not any(term.is_macro for _, term in utility.terms):
+        msg = f"--label-weights needs a macro utility or coverage. Got {utility}. Use -u macro-f1, for instance."
+        raise InputError(msg)
+    return weighted_macro(utility, load_label_weights(options.label_weights))
 
 
 def _load(options: argparse.Namespace) -> tuple[Contents, LabelPriors | None]:

@@ -28,6 +28,7 @@ class LabelCounts:
     condition_positives: NDArray
     n_instances: int
     zero_division: float
+    weights: NDArray | None = None
 
     def values(self, formula: Callable[..., Any]) -> NDArray:
         """The metric of each label."""
@@ -35,13 +36,16 @@ class LabelCounts:
         return formula(*counts, ratio_for(self.zero_division))
 
     def average(self, formula: Callable[..., Any]) -> float:
-        """The metric averaged over these labels."""
-        return average(self.values(formula), self.zero_division)
+        """The metric averaged over these labels, each multiplied by its weight."""
+        values = self.values(formula)
+        is_weighted = self.weights is not None and np.ndim(values) == 1
+        return average(self.weights * values if is_weighted else values, self.zero_division)
 
     def where(self, mask: NDArray) -> LabelCounts:
         """Only the labels of a mask."""
         names = ("label", "true_positives", "predicted_positives", "condition_positives")
-        return replace(self, **{name: getattr(self, name)[mask] for name in names})
+        weights = None if self.weights is None else self.weights[mask]
+        return replace(self, **{name: getattr(self, name)[mask] for name in names}, weights=weights)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,9 @@ import numpy as np
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_choice
 from tailwise.inputs.chosen import Chosen
+from tailwise.inputs.label_weights import load_label_weights
 from tailwise.inputs.matrices import as_array
+from tailwise.inputs.paths import is_path
 from tailwise.inputs.priors import USUAL_PROPENSITY
 from tailwise.metrics.counts import InstanceCounts, LabelCounts, count
 from tailwise.metrics.evaluation import Evaluation
@@ -27,10 +30,13 @@ from tailwise.metrics.expected_metrics import check_comparable, expect_metrics
 from tailwise.metrics.frequency import DEFAULT_EDGES, check_edges
 from tailwise.metrics.metric_formulas import INSTANCE_METRICS, average, ratio_for
 from tailwise.metrics.metric_names import find_label_formula, resolve_names
+from tailwise.utilities.by_label import as_weights
+from tailwise.utilities.utility import Batch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tailwise.inputs.paths import Source
     from tailwise.inputs.priors import LabelPriors
 
 __all__ = ["check_propensity", "evaluate"]
@@ -52,6 +58,7 @@ def evaluate(
     condition_positives: Any = None,
     filter: Any = None,
     label_names: Any = None,
+    label_weights: Any = None,
 ) -> Evaluation:
     r"""Compare a selection with true labels.
 
@@ -108,6 +115,9 @@ def evaluate(
         move up: a document is no recommendation for itself.
     label_names : LabelNames, sequence of str or path, optional
         The names of all labels, in the order of their numbers, where some of the files name labels.
+    label_weights : array_like of shape (m,), mapping or path, optional
+        Multiply what each label adds to averages over labels by its weight, as ``weights`` of macro utilities does: one
+        number per label, or by label number or name, where labels that are not named have weight 1.
 
     Returns
     -------
@@ -150,15 +160,30 @@ def evaluate(
 
     judged = _first_labels(chosen, k)
     by_label, by_instance = count(true, judged, k, weights, zero_division)
+    own_weights = _read_weights(label_weights, source)
+    by_label = replace(by_label, weights=own_weights)
     averaged = by_label if labels == "all" else by_label.where(by_label.condition_positives > 0)
     values = {name: _compute(name, averaged, by_instance) for name in names}
     expected = {}
     if probabilities is not None:
         given = source.read_matrix(probabilities)
-        options = {"expectation": expectation, "condition_positives": condition_positives}
+        options = {
+            "expectation": expectation,
+            "condition_positives": condition_positives,
+            "label_weights": own_weights,
+        }
         expected = expect_metrics(names, given, Chosen(judged, true.shape[1]), k, label_priors, propensity, **options)
     title = f"Evaluation of {true.shape[0]:,} instances and {true.shape[1]:,} labels" + (f" at k={k}" if k else "")
     return Evaluation(values, averaged, title, None if label_priors is None else label_priors.counts, edges, expected)
+
+
+def _read_weights(label_weights: Any, source: Source) -> NDArray | None:
+    weights = as_weights(load_label_weights(label_weights) if is_path(label_weights) else label_weights)
+    if weights is None:
+        return None
+    n, m = source.matrix.shape
+    numbers = None if source.names is None else {name: j for j, name in enumerate(source.names.ids)}
+    return weights.of(Batch(n, m, n, np.zeros(m), numbers))
 
 
 def _compute(name: str, by_label: LabelCounts, by_instance: InstanceCounts) -> float:

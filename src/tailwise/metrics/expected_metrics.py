@@ -11,6 +11,8 @@ from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.metrics.metric_formulas import INSTANCE_METRICS
 from tailwise.selection.expected_utility import expected_utility
+from tailwise.utilities import as_utility
+from tailwise.utilities.by_label import weighted_macro
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,6 +50,7 @@ def expect_metrics(
     *,
     expectation: str = "exact",
     condition_positives: Any = None,
+    label_weights: NDArray | None = None,
 ) -> dict[str, float]:
     """The expectation of each metric that is a utility.
 
@@ -65,6 +68,8 @@ def expect_metrics(
         For propensity-scored precision.
     expectation, condition_positives
         As for :func:`expected_utility`.
+    label_weights : ndarray of shape (m,), optional
+        What each label's part of macro averages and coverage is multiplied by.
     """
     candidates = Candidates.of(probabilities)
     if candidates.shape != chosen.shape:
@@ -76,7 +81,10 @@ def expect_metrics(
     utilities = {name: f"ps-precision({a}, {b})" if name == "ps-precision" else name for name in names}
     options = {"priors": priors, "expectation": expectation, "condition_positives": condition_positives}
     return {
-        name: expected_utility(candidates, utility, chosen, slots, **options) for name, utility in utilities.items()
+        name: expected_utility(
+            candidates, weighted_macro(as_utility(text, priors), label_weights), chosen, slots, **options
+        )
+        for name, text in utilities.items()
     }
 
 

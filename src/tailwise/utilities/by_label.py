@@ -15,9 +15,9 @@ from tailwise.utilities.utility import LabelWeights, Mixture, Utility
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tailwise.utilities.utility import Batch
+    from tailwise.utilities.utility import Batch, SingleUtility
 
-__all__ = ["ByLabel", "GivenWeights", "as_weights", "weighted"]
+__all__ = ["ByLabel", "GivenWeights", "as_weights", "weighted", "weighted_macro"]
 
 
 class GivenWeights(LabelWeights):
@@ -94,7 +94,15 @@ def weighted(utility: Utility, weights: Any) -> Utility:
         term = copy.copy(term)
         term.weights = factors if term.weights is None else _Product(term.weights, factors)
         terms.append((factor, term))
-    return Mixture(terms)
+    return _sum(terms)
+
+
+def weighted_macro(utility: Utility, weights: Any) -> Utility:
+    """A utility with weights on its macro parts and coverage, where it has some; other parts stay as they are."""
+    if weights is None:
+        return utility
+    macro = Mixture([part for part in utility.terms if part[1].is_macro])
+    return _sum([*(part for part in utility.terms if not part[1].is_macro), *weighted(macro, weights).terms])
 
 
 def ByLabel(groups: Sequence[tuple[Any, Utility]], *, rest: Utility | None) -> Utility:
@@ -137,7 +145,12 @@ def ByLabel(groups: Sequence[tuple[Any, Utility]], *, rest: Utility | None) -> U
             msg = f"groups and rest must hold utilities. Got {type(each).__name__}. Use as_utility('macro-f1')."
             raise UtilityError(msg)
     terms = [term for weights, others, each in parts for term in weighted(each, GivenWeights(weights, others)).terms]
-    return Mixture(terms)
+    return _sum(terms)
+
+
+def _sum(terms: list[tuple[float, SingleUtility]]) -> Utility:
+    """A mixture; a single utility where that is all there is."""
+    return terms[0][1] if len(terms) == 1 and terms[0][0] == 1.0 else Mixture(terms)
 
 
 def _number_of(key: Any, batch: Batch) -> int:
