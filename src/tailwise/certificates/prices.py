@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tailwise.kernels.rows import make_workbench
 from tailwise.kernels.slot_prices import bound_part
-from tailwise.kernels.workbench import make_workbench
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

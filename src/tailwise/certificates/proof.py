@@ -79,7 +79,7 @@ def prove(
         worth = check_formulas(problem)
         start, least, room = _starting_prices(problem, outcome)
         offset = expectation.value(expectation.start(np.ones(problem.candidates.n_labels)))
-        for prices in descend(Bound(worth, problem.columns, room, problem.engine), start, least, rounds):
+        for prices in descend(Bound(worth, problem.candidates.columns, room, problem.engine), start, least, rounds):
             observer.told("proof", [upper + offset for upper in prices.history], 0, outcome.state)
             is_last = len(prices.history) == rounds or prices.is_settled or not observer.goes_on()
             is_last = is_last or _is_close(problem, outcome, prices, offset, proving)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tailwise.errors import UtilityError
-from tailwise.expectations.set_blocks import with_terms
+from tailwise.expectations.terms import with_terms
 from tailwise.kernels.curvature import AFFINE, CONCAVE, CONVEX
 from tailwise.kernels.label_state import CURVATURE
 from tailwise.kernels.set_worth import P0, find_bend, find_rise
@@ -47,7 +47,7 @@ def check_formulas(problem: Problem) -> Worth:
     Where slots are filled with labels of probability 0, these must not gain by it. Returns the worth of sets, now that
     all formulas are known to be lines or to bend upwards.
     """
-    worth, columns = problem.worth, problem.columns
+    worth, columns = problem.expectation.worth, problem.candidates.columns
     factors = worth.terms.factors.copy()
     for f in range(factors.shape[0]):
         if factors[f, CURVATURE] < CONCAVE:

@@ -49,5 +49,5 @@ def _most_shared(problem: Problem, shares: NDArray) -> NDArray:
     """For each instance the candidates that were most often in the best sets of their labels."""
     positions = np.full((problem.candidates.n_instances, problem.rules.width), -1, dtype=np.int32)
     gains = np.full(positions.shape, -np.inf)
-    keep_most_shared(problem.columns, shares, TIE_BREAK, problem.rules.most, gains, positions)
+    keep_most_shared(problem.candidates.columns, shares, TIE_BREAK, problem.rules.most, gains, positions)
     return positions

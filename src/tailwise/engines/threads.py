@@ -8,11 +8,11 @@ selections may run in several threads at once, and after a fork.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from queue import SimpleQueue
-from threading import Thread
+from threading import Condition, Thread
 from typing import TYPE_CHECKING, Any
 
-from tailwise.engines.jobs import Job
 from tailwise.errors import InputError, TailwiseError
 from tailwise.inputs.checks import is_integer
 
@@ -132,6 +132,68 @@ class Threads:
         while (job := self._jobs.get()) is not None:
             job.help()
             del job  # and the arrays it holds, which nobody needs while this thread waits
+
+
+class Job:
+    """Calls of ``task(part, edges[part], edges[part + 1])``, one for each part.
+
+    The thread that made the job works on it, too, and is the only one that Ctrl-C can reach. So it alone may be stopped
+    within a part; the parts that other threads have begun are always finished before it goes on.
+    """
+
+    def __init__(self, edges: Sequence[int], task: Callable[[int, int, int], object]) -> None:
+        self._task = task
+        self._parts = [(part, first, last) for part, (first, last) in enumerate(pairwise(edges))][::-1]
+        self._n_running = 0  # parts in the hands of helpers
+        self._failure: BaseException | None = None
+        self._changed = Condition()
+
+    def help(self) -> None:
+        """Take parts in a thread that helps; what a part raises is kept for the thread that made the job."""
+        while True:
+            with self._changed:
+                if not self._parts:
+                    return
+                part = self._parts.pop()
+                self._n_running += 1
+            failure = None
+            try:
+                self._task(*part)
+            except BaseException as error:
+                failure = error
+            with self._changed:
+                self._n_running -= 1
+                self._failure = self._failure or failure
+                self._changed.notify_all()
+
+    def run(self) -> None:
+        """Take parts in the thread that made the job, and wait for the others; raises what any part raised."""
+        try:
+            while (part := self._take()) is not None:
+                self._task(*part)
+        finally:
+            self._wait()
+        if self._failure is not None:
+            raise self._failure
+
+    def _take(self) -> tuple[int, int, int] | None:
+        with self._changed:
+            return self._parts.pop() if self._parts else None
+
+    def _wait(self) -> None:
+        """Drop the parts that nobody has begun, and wait for those that are running; Ctrl-C waits with it."""
+        interrupt: KeyboardInterrupt | None = None
+        while True:
+            try:
+                with self._changed:
+                    self._parts.clear()
+                    while self._n_running:
+                        self._changed.wait()
+                break
+            except KeyboardInterrupt as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
 
 
 def check_workers(workers: Any, name: str = "workers") -> None:

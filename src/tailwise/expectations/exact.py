@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaln, xlogy
 
 from tailwise.expectations.distributions import expect_by_probabilities
-from tailwise.expectations.expectation import (
-    NO_LABELS,
-    NO_LAWS,
-    NO_NODES,
+from tailwise.expectations.expectation import NO_LABELS, NO_LAWS, NO_NODES
+from tailwise.expectations.quadrature import Quadrature
+from tailwise.expectations.terms import (
+    check_terms,
     count_positions,
+    list_blocks,
     locate,
+    make_terms,
+    make_worth,
+    raise_failure,
     start_state,
     value_at,
 )
-from tailwise.expectations.quadrature import Quadrature
-from tailwise.expectations.set_blocks import list_blocks, make_worth
-from tailwise.expectations.terms import check_terms, make_terms, raise_failure
 from tailwise.kernels import label_state as totals
 from tailwise.kernels import nodes as kernels
 from tailwise.kernels.laws import HITS, MISSES, Laws, count_laws
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from tailwise.inputs.chosen import Chosen
     from tailwise.inputs.totals import Totals
     from tailwise.kernels.label_state import State
-    from tailwise.kernels.rows import Columns
     from tailwise.kernels.set_worth import Worth
     from tailwise.utilities.utility import Batch, Utility
 
@@ -40,7 +41,7 @@ __all__ = ["Exact"]
 
 # Labels with more expected positives have no laws. Less than 1e-9 of the laws of the others lies beyond the width.
 MOST_EXPECTED, LAW_WIDTH = 8.0, 32
-ALL_LABELS = np.empty(0, dtype=np.bool_)
+ALL_LABELS, NOTHING = np.empty(0, dtype=np.bool_), np.empty((0, 1), dtype=np.int32)
 
 
 class Exact:
@@ -84,14 +85,18 @@ class Exact:
             self.is_linear = self.is_linear and not self._quadrature.depends_on_selection
 
     def start(self, q: NDArray) -> State:
-        nothing = np.full((self.candidates.n_instances, 1), -1, dtype=np.int32)
-        return self._count(nothing, NO_LABELS, q + self.context.q)
+        state = self._place(NOTHING, q + self.context.q)
+        totals.refresh(self.terms, state)
+        return state
 
     def count(self, positions: NDArray, others: NDArray = NO_LABELS) -> State:
         rows, m = self.candidates.rows, self.candidates.n_labels
         selected = (rows.indptr[:-1, None] + positions)[positions >= 0]
         q = np.bincount(rows.labels[selected], minlength=m) + np.bincount(others, minlength=m)
-        return self._count(positions, others, q + self.context.q)
+        state = self._place(positions, q + self.context.q)
+        count_positions(rows, positions, others, self.terms, state)
+        raise_failure(self.utility)
+        return state
 
     def fits(self, state: State) -> bool:
         return not (self.uses_nodes and self._find_misfits(state).any())
@@ -116,7 +121,9 @@ class Exact:
         value += float((linear[:, kernels.WEIGHT] * linear[:, kernels.SUM]).sum())
         return value + float((state.counts[:, totals.T, None] * product[:, kernels.PRODUCT]).sum())
 
-    def worth(self, columns: Columns) -> Worth:
+    @cached_property
+    def worth(self) -> Worth:
+        columns = self.candidates.columns
         if not self.uses_nodes:
             return make_worth(self, np.empty(0, dtype=np.int64), NO_NODES)
         blocks, labels, q = list_blocks(np.diff(columns.indptr))
@@ -140,13 +147,11 @@ class Exact:
         """Labels whose nodes were placed for another number of instances than they have."""
         return ~self._quadrature.fits(np.maximum(1.0, state.counts[:, totals.Q]), state.nodes.placed_for)
 
-    def _count(self, positions: NDArray, others: NDArray, q: NDArray) -> State:
+    def _place(self, positions: NDArray, q: NDArray) -> State:
+        """A state for labels that are selected q times in all: nodes and laws of the positions, counts of none."""
         nodes = self._place_nodes(positions, np.maximum(1.0, q)) if self.uses_nodes else NO_NODES
         laws = self._make_laws(positions) if self.uses_laws else NO_LAWS
-        state = start_state(self.batch, self.context, nodes, laws)
-        count_positions(self.candidates.rows, positions, others, self.terms, state)
-        raise_failure(self.utility)
-        return state
+        return start_state(self.batch, self.context, nodes, laws)
 
     def _place_nodes(self, positions: NDArray, q: NDArray) -> kernels.Nodes:
         """Nodes for q, with the selected instances summed up at them. At least for 1: a label may be selected soon."""
@@ -168,7 +173,8 @@ class Exact:
         probabilities[:, MISSES] = _poisson(np.maximum(0.0, rate - hits)[is_short])
         laws = Laws(slots, probabilities, known)
         is_chosen = np.zeros(rows.labels.size, dtype=np.bool_)
-        is_chosen[(rows.indptr[:-1, None] + positions)[positions >= 0]] = True
+        if positions.size:
+            is_chosen[(rows.indptr[:-1, None] + positions)[positions >= 0]] = True
         count_laws(rows, is_chosen, laws)
         return laws
 

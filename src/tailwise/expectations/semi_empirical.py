@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailwise.expectations.expectation import (
-    NO_LABELS,
-    NO_NODES,
+from tailwise.expectations.expectation import NO_LABELS, NO_NODES
+from tailwise.expectations.terms import (
+    check_terms,
     count_positions,
     locate,
+    make_terms,
+    make_worth,
+    raise_failure,
     start_state,
     value_at,
 )
-from tailwise.expectations.set_blocks import make_worth
-from tailwise.expectations.terms import check_terms, make_terms, raise_failure
+from tailwise.kernels.label_state import refresh
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
     from tailwise.inputs.chosen import Chosen
     from tailwise.inputs.totals import Totals
     from tailwise.kernels.label_state import State
-    from tailwise.kernels.rows import Columns
     from tailwise.kernels.set_worth import Worth
     from tailwise.utilities.utility import Batch, Utility
 
@@ -50,7 +52,9 @@ class SemiEmpirical:
         self.is_linear = not (self.terms.formulas.size or self.terms.coverage.size)
 
     def start(self, q: NDArray) -> State:
-        return self.count(np.full((self.candidates.n_instances, 1), -1, dtype=np.int32))
+        state = start_state(self.batch, self.context)
+        refresh(self.terms, state)
+        return state
 
     def count(self, positions: NDArray, others: NDArray = NO_LABELS) -> State:
         state = start_state(self.batch, self.context)
@@ -67,7 +71,8 @@ class SemiEmpirical:
     def value(self, state: State) -> float:
         return value_at(self.terms, state) + self._constant
 
-    def worth(self, columns: Columns) -> Worth:
+    @cached_property
+    def worth(self) -> Worth:
         return make_worth(self, np.empty(0, dtype=np.int64), NO_NODES)
 
     def value_of(self, chosen: Chosen) -> float:

@@ -1,4 +1,7 @@
-"""From a utility to what kernels read: its terms. One that declares nothing an expectation knows is refused by name."""
+"""From a utility to what kernels read: Terms, the State of a selection, and the Worth of sets of instances.
+
+A utility that declares nothing an expectation knows is refused by name.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailwise.errors import UtilityError
-from tailwise.kernels.label_state import Terms
+from tailwise.errors import NumericalError, UtilityError
+from tailwise.expectations.expectation import NO_LAWS, NO_NODES
+from tailwise.kernels import label_state as kernels
+from tailwise.kernels import nodes as node_kernels
+from tailwise.kernels.curvature import AFFINE, PROPORTIONAL
+from tailwise.kernels.label_state import CURVATURE, State, Terms
+from tailwise.kernels.rows import find_positions
+from tailwise.kernels.set_worth import BLOCK_RATIO, Worth
 from tailwise.utilities.formula import Custom
 
 if TYPE_CHECKING:
@@ -15,9 +24,33 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tailwise.expectations.expectation import Expectation
+    from tailwise.inputs.candidates import Candidates
+    from tailwise.inputs.chosen import Chosen
+    from tailwise.inputs.totals import Totals
+    from tailwise.kernels.laws import Laws
+    from tailwise.kernels.nodes import Nodes
+    from tailwise.kernels.rows import Rows
     from tailwise.utilities.utility import Batch, SingleUtility, Utility
 
-__all__ = ["Weighted", "check_terms", "make_terms", "raise_failure", "sum_coefficients", "supports_exact"]
+__all__ = [
+    "Weighted",
+    "check_terms",
+    "check_value",
+    "count_positions",
+    "list_blocks",
+    "locate",
+    "make_terms",
+    "make_worth",
+    "raise_failure",
+    "start_state",
+    "supports_exact",
+    "value_at",
+    "with_terms",
+]
+
+# A failure probability is kept as a number times this to an integer power, as kernels/label_state.py does.
+LOG_RESCALE = np.log(kernels.RESCALE)
 
 # A factor, and the utility that it multiplies.
 Weighted = tuple[float, "SingleUtility"]
@@ -44,7 +77,7 @@ def check_terms(utility: Utility, batch: Batch) -> None:
 def make_terms(parts: Sequence[Weighted], batch: Batch) -> tuple[Terms, float]:
     """The terms of parts whose psi is taken at the totals, and what no selection changes in them."""
     m = batch.n_labels
-    linear, constant = sum_coefficients(parts, batch)
+    linear, constant = _sum_coefficients(parts, batch)
     formulas = [(factor / m, term) for factor, term in parts if term.formula is not None]
     terms = Terms(
         linear,
@@ -57,7 +90,7 @@ def make_terms(parts: Sequence[Weighted], batch: Batch) -> tuple[Terms, float]:
     return terms, constant
 
 
-def sum_coefficients(parts: Sequence[Weighted], batch: Batch) -> tuple[NDArray, float]:
+def _sum_coefficients(parts: Sequence[Weighted], batch: Batch) -> tuple[NDArray, float]:
     """The factors of t and q of each label, and the part of the utility that no selection changes."""
     linear, constant = np.zeros((batch.n_labels, 2)), 0.0
     for factor, term in parts:
@@ -103,3 +136,121 @@ def _coverage(parts: Sequence[Weighted], batch: Batch) -> NDArray:
     weights = [(factor, term.weights_in(batch)) for factor, term in covers]
     total = sum(np.full(batch.n_labels, factor) if each is None else factor * each for factor, each in weights)
     return np.asarray(total) / batch.n_labels
+
+
+def start_state(batch: Batch, context: Totals, nodes: Nodes = NO_NODES, laws: Laws = NO_LAWS) -> State:
+    """A state with the totals of what was decided elsewhere, and nothing else."""
+    m = batch.n_labels
+    counts = np.zeros((m, kernels.N_COUNTS))
+    counts[:, kernels.T], counts[:, kernels.Q], counts[:, kernels.P] = context.t, context.q, batch.condition_positives
+    counts[:, kernels.MANTISSA] = 1.0
+    if context.log_failure is not None:
+        with np.errstate(invalid="ignore"):
+            scale = np.where(np.isinf(context.log_failure), 0.0, np.floor(context.log_failure / LOG_RESCALE))
+            counts[:, kernels.MANTISSA] = np.exp(context.log_failure - scale * LOG_RESCALE)
+        counts[:, kernels.SCALE] = scale
+    counts[:, kernels.FAILURE] = np.where(counts[:, kernels.SCALE] == 0, counts[:, kernels.MANTISSA], 0.0)
+    return State(counts, np.zeros(m, dtype=np.float32), np.zeros(m, dtype=np.float32), nodes, laws)
+
+
+def count_positions(rows: Rows, positions: NDArray, others: NDArray, terms: Terms, state: State) -> State:
+    """Add a selection to a state of nothing selected; psi and lines follow."""
+    kernels.count_selected(rows, positions, terms, state)
+    kernels.refresh(terms, state)
+    kernels.add_impossible(terms, state, others)
+    return state
+
+
+def value_at(terms: Terms, state: State) -> float:
+    """What the totals of a state are worth, without nodes."""
+    counts = state.counts
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by who reports it
+        psi = counts[:, kernels.PSI] + terms.linear[:, 0] * counts[:, kernels.T]
+        psi += terms.linear[:, 1] * counts[:, kernels.Q]
+        if terms.coverage.size:
+            psi += terms.coverage * (1 - counts[:, kernels.FAILURE])
+        return float(psi.sum())
+
+
+def locate(chosen: Chosen, candidates: Candidates) -> tuple[NDArray, NDArray]:
+    """Where the labels of a selection stand in the rows, -1 for those that are no candidates; and these."""
+    positions = np.empty_like(chosen.labels)
+    find_positions(candidates.rows, chosen.labels, positions)
+    return positions, chosen.labels[(positions < 0) & (chosen.labels >= 0)]
+
+
+def check_value(utility: Utility, value: float) -> float:
+    """Refuse a value that the utility cannot have, which only rounding or overflow can lead to."""
+    low, high = utility.range
+    slack = 1e-6 * max(abs(low), abs(high), 1.0)
+    if not (np.isfinite(value) and low - slack <= value <= high + slack):
+        msg = (
+            f"The expected {utility} must be a number between {low:g} and {high:g}. It came out as {value:.9g}: the "
+            "input is too extreme to compute with, or condition_positives contradict the probabilities. "
+            "Use less extreme factors, parameters or condition_positives."
+        )
+        raise NumericalError(msg)
+    return value
+
+
+def make_worth(expectation: Expectation, blocks: NDArray, nodes: Nodes) -> Worth:
+    """The worth of every set of candidates of every label.
+
+    `blocks` say where the blocks of each label start, and `nodes` hold those of all blocks; see `list_blocks`. What is
+    expected over laws enters by the semi-empirical value.
+    """
+    terms, context = expectation.terms, expectation.context
+    coverage = terms.coverage
+    if coverage.size and context.log_failure is not None:
+        coverage = coverage * np.exp(context.log_failure)
+    worth = Worth(
+        terms,
+        np.stack([context.t, context.q, expectation.batch.condition_positives], axis=1),
+        expectation.candidates.condition_positives(),
+        coverage,
+        blocks,
+        nodes,
+        _curves_above(blocks, nodes),
+        has_nodes=blocks.size > 0,
+        has_base=bool(context.q.any() or context.t.any()),
+        is_curved=False,
+        depends_on_size=bool(terms.formulas.size) or blocks.size > 0,
+        falls=False,
+    )
+    return with_terms(worth, terms)
+
+
+def with_terms(worth: Worth, terms: Terms) -> Worth:
+    """The same worth, where more is known of how formulas bend."""
+    curvatures, has_products = terms.factors[:, CURVATURE], worth.curves.shape[2] > 0
+    return worth._replace(
+        terms=terms,
+        is_curved=bool((curvatures > AFFINE).any()) or has_products,
+        falls=bool((curvatures == PROPORTIONAL).all()) and not has_products,
+    )
+
+
+def list_blocks(sizes: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Blocks of the sizes that sets of each label can have: where they start, their labels, where nodes belong."""
+    counts = np.zeros_like(sizes)
+    first = 1
+    while first <= sizes.max(initial=0):
+        counts += sizes >= first
+        first *= BLOCK_RATIO
+    blocks = np.concatenate([[0], np.cumsum(counts)])
+    labels = np.repeat(np.arange(sizes.size), counts)
+    number = np.arange(labels.size) - blocks[labels]
+    # Within a factor of two of the size they are placed for, nodes are exact to 1e-7.
+    return blocks, labels, 2.0 * BLOCK_RATIO ** number.astype(np.float64)
+
+
+def _curves_above(blocks: NDArray, nodes: Nodes) -> NDArray:
+    """Curves in t and q above the product nodes, which depend on more than that."""
+    decay, product = nodes.product[:, node_kernels.DECAY], nodes.product[:, node_kernels.PRODUCT]
+    if decay.shape[1] == 0:
+        return np.empty((0, 3, 0))
+    largest = np.repeat(nodes.largest, np.diff(blocks))[:, None]
+    tiny = np.finfo(np.float64).tiny  # the last nodes may be no number above zero
+    logs = -np.log(np.maximum(1 - largest + largest * decay, tiny))
+    rate = np.divide(logs, largest, out=np.zeros_like(decay), where=largest > 0)
+    return np.stack([product, np.log(np.maximum(decay, tiny)), rate], axis=1)

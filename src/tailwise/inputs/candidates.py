@@ -10,10 +10,9 @@ import scipy.sparse as sp
 
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size
-from tailwise.inputs.id_tables import is_table, read_pair, read_table
+from tailwise.inputs.id_tables import LIBRARIES, read_pair, read_table
 from tailwise.inputs.matrices import as_array, canonical_csr
-from tailwise.kernels.rows import Rows, find_odd_probability, sum_by_label
-from tailwise.kernels.top_k import select_by_line
+from tailwise.kernels.rows import Columns, Rows, find_odd_probability, select_by_line, sum_by_label, transpose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,7 +51,7 @@ class Candidates:
     array([0.9, 0.4, 0.2])
     """
 
-    __slots__ = ("holds_all_labels", "label_names", "n_labels", "rows")
+    __slots__ = ("_columns", "holds_all_labels", "label_names", "n_labels", "rows")
 
     def __init__(
         self,
@@ -71,6 +70,7 @@ class Candidates:
         self.n_labels = int(n_labels)
         self.holds_all_labels = holds_all_labels
         self.label_names = label_names
+        self._columns: Columns | None = None
 
     @classmethod
     def of(cls, probabilities: Any, *, n_labels: int | None = None, top: int | None = None) -> Candidates:
@@ -117,6 +117,13 @@ class Candidates:
     def sizes(self) -> NDArray:
         """Number of candidates of each instance."""
         return np.diff(self.rows.indptr)
+
+    @property
+    def columns(self) -> Columns:
+        """The candidates by label, made when first asked for."""
+        if self._columns is None:
+            self._columns = transpose(self.rows, self.n_labels)
+        return self._columns
 
     def condition_positives(self) -> NDArray:
         """Expected number of positives p of each label: the sum of its probabilities."""
@@ -171,7 +178,7 @@ class Candidates:
 def _from_any(probabilities: Any, n_labels: int | None) -> Candidates:
     if isinstance(probabilities, (str, os.PathLike)):
         return _from_path(probabilities, n_labels)
-    if is_table(probabilities):
+    if type(probabilities).__module__.split(".")[0] in LIBRARIES:  # none of which needs to be installed
         return _from_csr(read_table(probabilities, n_labels))
     if isinstance(probabilities, tuple):
         return _from_csr(read_pair(probabilities, n_labels))

@@ -14,15 +14,10 @@ from tailwise.inputs.matrices import as_array, as_numbers, canonical_csr, check_
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["is_table", "read_pair", "read_table"]
+__all__ = ["LIBRARIES", "read_pair", "read_table"]
 
 COLUMNS = ("instance", "label", "probability")
 LIBRARIES = ("pandas", "polars", "pyarrow")
-
-
-def is_table(source: Any) -> bool:
-    """Whether an object comes from one of the libraries of tables, none of which needs to be installed."""
-    return type(source).__module__.split(".")[0] in LIBRARIES
 
 
 def read_table(table: Any, n_labels: int | None = None) -> sp.csr_array:

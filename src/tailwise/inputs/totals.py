@@ -97,12 +97,6 @@ class Totals:
             return expected
         return replace(expected, known_t=expected.t, known_p=expected.p)
 
-    @classmethod
-    def nothing(cls, n_labels: int) -> Totals:
-        """The totals of no instances."""
-        zeros = np.zeros(n_labels)
-        return cls(zeros, zeros, zeros, 0.0, 0.0, zeros, zeros, zeros)
-
     @property
     def n_labels(self) -> int:
         return self.t.size
@@ -124,9 +118,9 @@ class Totals:
         if not 0 <= factor < np.inf:
             msg = f"Totals are multiplied by a finite number of at least 0. Got {factor}."
             raise InputError(msg)
-        if factor == 0:
-            return replace(Totals.nothing(self.n_labels), label_names=self.label_names)
-        failure = None if self.log_failure is None else factor * self.log_failure
+        failure = self.log_failure
+        if failure is not None:
+            failure = factor * failure if factor > 0 else np.zeros_like(failure)  # 0 times infinity is no number
         parts = {name: factor * getattr(self, name) for name in _ADDED}
         return replace(self, **parts, log_failure=failure)
 

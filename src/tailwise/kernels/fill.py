@@ -1,38 +1,11 @@
-"""After the selection: the labels of a row in order of their gain, and slots that no candidate filled."""
+"""After the selection: labels for the slots that no candidate filled."""
 
 import heapq
 
 import numpy as np
 
-from tailwise.kernels.compiling import kernel, step
-from tailwise.kernels.label_state import add_instance, gain_of, own_gain_of, refresh_line
-from tailwise.kernels.top_k import insert
-
-
-@step
-def sort_rows(rows, terms, state, labels, positions, gains, best):
-    k = labels.shape[1]
-    for i in range(labels.shape[0]):
-        size = 0
-        while size < k and labels[i, size] >= 0:
-            x = positions[i, size]
-            e = np.float64(rows.values[rows.indptr[i] + x]) if x >= 0 else 0.0
-            gain = own_gain_of(terms, state, labels[i, size], e)
-            insert(gains, best, 0, size, k, gain, labels[i, size])
-            size += 1
-        for c in range(size):
-            labels[i, c] = best[0, c]
-
-
-@kernel
-def sort_by_gain(rows, terms, state, labels, positions):
-    """Put the best gain of each row first; ties: the smaller label.
-
-    Shapes: labels (n, k), -1 for none; positions (n, k), where they stand in the row, -1 for no candidate.
-    Writes: labels.
-    """
-    k = labels.shape[1]
-    sort_rows(rows, terms, state, labels, positions, np.empty(k), np.empty((1, k), np.int32))
+from tailwise.kernels.compiling import kernel
+from tailwise.kernels.label_state import add_instance, gain_of, refresh_line
 
 
 @kernel

@@ -1,10 +1,14 @@
-"""The candidates as kernels see them, by instance and by label, and the checks and sums that read every entry once."""
+"""The candidates as kernels see them, by instance and by label; checks, sums and top k that read every entry once."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import kernel
+from tailwise.kernels.compiling import kernel, part, step
+from tailwise.kernels.top_k import insert
+
+# Room for ranges of sizes that wait: each halving leaves one.
+STACK = 256
 
 
 class Rows(NamedTuple):
@@ -110,3 +114,69 @@ def transpose(rows, n_labels):
     columns = Columns(indptr, np.empty(size, np.int32), positions, np.empty(size, rows.values.dtype))
     _scatter(rows, indptr[:-1].copy(), *columns[1:])
     return columns
+
+
+class Workbench(NamedTuple):
+    """Room for the candidates of one label; each thread has its own."""
+
+    instances: np.ndarray  # int32 (largest column,)
+    places: np.ndarray  # int64: where they stand in the columns
+    values: np.ndarray  # float64: probabilities
+    logs: np.ndarray  # float64: log 1/(1-e), for coverage
+    prices: np.ndarray  # float64
+    net: np.ndarray  # float64: h(e) - price
+    spare: np.ndarray  # float64
+    is_member: np.ndarray  # bool: of the set that is looked at
+    is_best: np.ndarray  # bool: of the best set so far
+    ranges: np.ndarray  # float64 (STACK, 4): first and last size, least and largest t
+    found: np.ndarray  # float64 (6,): see below
+
+
+def make_workbench(largest_column):
+    """Room for columns of so many candidates."""
+    c = max(1, largest_column)
+    return Workbench(
+        np.empty(c, np.int32),
+        np.empty(c, np.int64),
+        np.empty(c),
+        np.empty(c),
+        np.empty(c),
+        np.empty(c),
+        np.empty(c),
+        np.empty(c, np.bool_),
+        np.empty(c, np.bool_),
+        np.empty((STACK, 4)),
+        np.empty(6),
+    )
+
+
+@part
+def select_row(rows, slopes, offsets, budget, i, gains, chosen):
+    labels, values = rows.labels, rows.values
+    start = rows.indptr[i]
+    size, bar = 0, -np.inf
+    for x in range(start, rows.indptr[i + 1] if budget > 0 else start):
+        j = labels[x] if slopes.size > 1 else 0
+        gain = slopes[j] * values[x] + offsets[j]
+        if gain > bar or size < budget:
+            insert(gains, chosen, i, size, budget, gain, np.int32(x - start))
+            size = min(size + 1, budget)
+            bar = gains[budget - 1] if size == budget else -np.inf
+    for c in range(budget, chosen.shape[1]):
+        chosen[i, c] = -1
+
+
+@step
+def select_rows(rows, slopes, offsets, budgets, gains, chosen, first, last):
+    for i in range(first, last):
+        select_row(rows, slopes, offsets, budgets[i], i, gains, chosen)
+
+
+@kernel
+def select_by_line(rows, slopes, offsets, budgets, chosen, first, last):
+    """For each instance from first to last the labels of largest slope_j * eta + offset_j.
+
+    Shapes: slopes, offsets (m,), or (1,) for all labels alike; budgets (n,), at most the row's size; chosen (n, k).
+    Writes: chosen, positions within the row, best first, -1 after the budget.
+    """
+    select_rows(rows, slopes, offsets, budgets, np.empty(chosen.shape[1]), chosen, first, last)

@@ -10,49 +10,11 @@ from tailwise.kernels.nodes import BASE, DECAY, WEIGHT, phi
 from tailwise.kernels.set_worth import base_at_nodes, block_of, coverage_of, formula_at, products_at, row_of
 from tailwise.kernels.top_k import kth_largest
 
-# Room for ranges of sizes that wait: each halving leaves one.
-STACK = 256
-
-
-class Workbench(NamedTuple):
-    """Room for the candidates of one label; each thread has its own."""
-
-    instances: np.ndarray  # int32 (largest column,)
-    places: np.ndarray  # int64: where they stand in the columns
-    values: np.ndarray  # float64: probabilities
-    logs: np.ndarray  # float64: log 1/(1-e), for coverage
-    prices: np.ndarray  # float64
-    net: np.ndarray  # float64: h(e) - price
-    spare: np.ndarray  # float64
-    is_member: np.ndarray  # bool: of the set that is looked at
-    is_best: np.ndarray  # bool: of the best set so far
-    ranges: np.ndarray  # float64 (STACK, 4): first and last size, least and largest t
-    found: np.ndarray  # float64 (6,): see below
-
-
 # Entries of Workbench.found: the upper bound; value, size, sum of probabilities and of logarithms of the best set;
 # sum of probabilities of the set that was looked at last.
 BOUND, VALUE, SIZE, SUM, LOGS, TOUCHED = range(6)
 # Columns of Workbench.ranges.
 FIRST, LAST, LOW, HIGH = range(4)
-
-
-def make_workbench(largest_column):
-    """Room for columns of so many candidates."""
-    c = max(1, largest_column)
-    return Workbench(
-        np.empty(c, np.int32),
-        np.empty(c, np.int64),
-        np.empty(c),
-        np.empty(c),
-        np.empty(c),
-        np.empty(c),
-        np.empty(c),
-        np.empty(c, np.bool_),
-        np.empty(c, np.bool_),
-        np.empty((STACK, 4)),
-        np.empty(6),
-    )
 
 
 @step

@@ -14,13 +14,14 @@ same wherever proposals are made: on threads, from a file, on a cluster.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailwise.inputs.chosen import EMPTY
+from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.kernels.row_ascent import ascend, make_buffers, settle
-from tailwise.kernels.top_k import select_by_line
+from tailwise.kernels.rows import find_positions, select_by_line
 from tailwise.selection.problem import Outcome, Problem
 
 if TYPE_CHECKING:
@@ -33,10 +34,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bca",
-    "climb_rows",
     "empty_positions",
+    "given_outcome",
+    "greedy_order",
+    "run_greedy",
     "run_pass",
     "settle_totals",
+    "start",
     "take_best",
     "visiting_order",
     "warm_up",
@@ -51,6 +55,16 @@ PASSES_PER_COUNT = 16
 # Candidates between two looks at the clock and the keyboard: some hundredths of a second.
 ENTRIES_PER_CALL = 2_000_000
 ONE, ZERO = np.ones(1), np.zeros(1)
+
+
+def start(problem: Problem, outcome: Outcome | None, observer: Observer) -> Outcome:
+    """The starting positions and their totals."""
+    positions = _starting_positions(problem, observer)
+    state = problem.expectation.count(positions)
+    # Passes do not foresee which labels fill empty slots, so that a given selection may be the better one in the end.
+    keeps_start = problem.rules.fills and not isinstance(problem.start, str)
+    others = (positions.copy(),) if keeps_start else ()
+    return Outcome(positions, state, (problem.expectation.value(state),), passes=0, converged=False, others=others)
 
 
 def warm_up(problem: Problem, outcome: Outcome | None, observer: Observer) -> Outcome:
@@ -165,4 +179,69 @@ def take_best(problem: Problem, rows: Rows, slopes: NDArray = ONE, offsets: NDAr
     problem.engine.split(
         least.size, lambda first, last: select_by_line(rows, slopes, offsets, least, positions, first, last)
     )
+    return positions
+
+
+def greedy_order(problem: Problem) -> NDArray:
+    """Groups of one instance, in random order."""
+    return visiting_order(problem.candidates.n_instances, 1, problem.seed)[0]
+
+
+def run_greedy(problem: Problem, positions: NDArray, instances: NDArray, observer: Observer) -> State:
+    """Let instances take their best labels, one after another, on top of what is selected."""
+    expectation = problem.expectation
+    state = expectation.count(positions)
+    for part in _doubling(instances) if expectation.uses_nodes else [instances]:
+        run_pass(problem, state, positions, part, 1, observer)
+        expectation.refit(state, positions)
+    return state
+
+
+def _doubling(order: NDArray) -> list[NDArray]:
+    """Parts that double: the nodes of an exact expectation hold for about the q that they are placed for."""
+    edges = [0, *(2**e for e in range(order.size.bit_length()) if 2**e < order.size), order.size]
+    return [order[first:last] for first, last in pairwise(edges)]
+
+
+def _starting_positions(problem: Problem, observer: Observer) -> NDArray:
+    """Positions (n, k) within the rows, as many as each instance must take at least."""
+    rows = problem.candidates.rows
+    if isinstance(problem.start, Chosen):
+        return _given(problem, problem.start, observer)
+    if problem.start == "top":
+        return take_best(problem, rows)
+    if problem.start == "greedy":
+        positions = empty_positions(problem)
+        run_greedy(problem, positions, greedy_order(problem), observer)
+        return positions
+    numbers = np.random.default_rng(problem.seed).random(rows.values.size, dtype=np.float32)
+    numbers = numbers.astype(rows.values.dtype, copy=False)
+    numbers.flags.writeable = False  # as the probabilities, so that no second kernel is compiled for them
+    return take_best(problem, rows._replace(values=numbers))
+
+
+def given_outcome(problem: Problem, given: Chosen) -> Outcome:
+    """A given selection as it is, its labels being all among the candidates."""
+    positions = _locate(problem, given)
+    state = problem.expectation.count(positions)
+    return Outcome(positions, state, (problem.expectation.value(state),))
+
+
+def _given(problem: Problem, given: Chosen, observer: Observer) -> NDArray:
+    """The given labels; instances with fewer of them than they must have take their best ones."""
+    positions = _locate(problem, given)
+    is_short = (positions != EMPTY).sum(axis=1) < problem.rules.least
+    if is_short.any():
+        order = greedy_order(problem)
+        run_greedy(problem, positions, order[is_short[order]], observer)
+    return positions
+
+
+def _locate(problem: Problem, given: Chosen) -> NDArray:
+    found = np.empty_like(given.labels)
+    find_positions(problem.candidates.rows, given.labels, found)
+    width = problem.rules.width if problem.rules.has_budget else found.shape[1]
+    positions = np.full((problem.candidates.n_instances, width), EMPTY, dtype=np.int32)
+    width = min(positions.shape[1], found.shape[1])
+    positions[:, :width] = found[:, :width]
     return positions

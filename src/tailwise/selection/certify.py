@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from tailwise.certificates.proof import prove
 from tailwise.errors import Interrupted
 from tailwise.inputs.checks import check_choice
+from tailwise.selection.bca import given_outcome
 from tailwise.selection.observer import Observer
 from tailwise.selection.problem import Proving, Request
 from tailwise.selection.resolve import resolve
 from tailwise.selection.select import run
-from tailwise.selection.start import given_outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tailwise.expectations.expectation import check_value
+from tailwise.expectations.terms import check_value
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_choice
 from tailwise.inputs.chosen import EMPTY, Chosen

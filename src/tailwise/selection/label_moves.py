@@ -9,7 +9,7 @@ import numpy as np
 
 from tailwise.certificates.proof import prove
 from tailwise.kernels.label_ascent import make_row_prices, make_undo, price_rows, propose_labels, settle_labels
-from tailwise.kernels.workbench import make_workbench
+from tailwise.kernels.rows import make_workbench
 from tailwise.selection.bca import run_pass, settle_totals
 from tailwise.selection.problem import Outcome, Problem, Proving
 
@@ -90,7 +90,7 @@ class _LabelMoves:
     """
 
     def __init__(self, problem: Problem) -> None:
-        self._problem, self._columns, self._worth = problem, problem.columns, problem.worth
+        self._problem, self._columns, self._worth = problem, problem.candidates.columns, problem.expectation.worth
         sizes = np.diff(self._columns.indptr)
         largest = int(sizes.max(initial=0))
         self._benches = [make_workbench(largest) for _ in range(problem.engine.workers)]

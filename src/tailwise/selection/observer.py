@@ -60,7 +60,8 @@ class Observer:
             msg = f"max_seconds must be a number above 0, or None for no limit. Got {max_seconds!r}."
             raise InputError(msg)
         self._on_pass, self._max_seconds, self._progress = on_pass, max_seconds, progress
-        self._begin, self._compiled = time.perf_counter(), compile_seconds()
+        self._begin = time.perf_counter()
+        self._compiled = 0.0 if max_seconds is None else compile_seconds()
         self._stops = False
         self._bar: Any = None
         self._stage = ""

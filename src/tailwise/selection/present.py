@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailwise.expectations.expectation import check_value, locate
+from tailwise.expectations.terms import check_value, locate
 from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.totals import Totals
 from tailwise.kernels import label_state as counts
-from tailwise.kernels.fill import fill_least_loss, sort_by_gain
+from tailwise.kernels.fill import fill_least_loss
+from tailwise.kernels.row_ascent import sort_by_gain
 from tailwise.kernels.rows import labels_at
 from tailwise.selection.problem import Outcome, Problem
 
@@ -154,7 +155,7 @@ def _totals_of(problem: Problem, labels: NDArray, state: State) -> Totals:
         state.counts[:, counts.Q] - context.q,
         problem.batch.condition_positives - context.p,
         float(problem.candidates.n_instances),
-        float(problem.n_slots),
+        problem.batch.n_slots - (context.n_slots if problem.rules.has_budget else context.n_instances),
         failure,
         zeros,
         zeros,

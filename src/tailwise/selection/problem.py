@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
-
-from tailwise.kernels.rows import transpose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,8 +16,6 @@ if TYPE_CHECKING:
     from tailwise.inputs.chosen import Chosen
     from tailwise.inputs.totals import Totals
     from tailwise.kernels.label_state import State
-    from tailwise.kernels.rows import Columns
-    from tailwise.kernels.set_worth import Worth
     from tailwise.selection.observer import Observer
     from tailwise.selection.rules import Rules
     from tailwise.utilities.utility import Batch, Utility
@@ -101,21 +96,6 @@ class Problem:
     seed: int
     proving: Proving | None
     judged: Chosen | None
-
-    @property
-    def n_slots(self) -> float:
-        """Slots of this batch alone."""
-        return max(1, int(self.rules.budgets.sum())) if self.rules.has_budget else self.candidates.n_instances
-
-    @cached_property
-    def columns(self) -> Columns:
-        """The candidates by label."""
-        return transpose(self.candidates.rows, self.candidates.n_labels)
-
-    @cached_property
-    def worth(self) -> Worth:
-        """What sets of instances add to a label."""
-        return self.expectation.worth(self.columns)
 
 
 @dataclass(frozen=True)

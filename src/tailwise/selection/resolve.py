@@ -17,14 +17,13 @@ from tailwise.inputs.checks import check_choice, check_seed, is_integer
 from tailwise.inputs.matrices import as_dense
 from tailwise.inputs.paths import Source
 from tailwise.inputs.totals import Totals
-from tailwise.selection.bca import bca, visiting_order, warm_up
+from tailwise.selection.bca import bca, start, visiting_order, warm_up
 from tailwise.selection.greedy import greedy
 from tailwise.selection.instance_wise import instance_wise
 from tailwise.selection.label_moves import label_moves, repair
 from tailwise.selection.no_budget import no_budget
 from tailwise.selection.problem import Problem, Proving, Request
-from tailwise.selection.rules import check_given, find_rules
-from tailwise.selection.start import STARTS, check_start, start
+from tailwise.selection.rules import STARTS, check_given, check_start, find_rules
 from tailwise.utilities import as_utility
 from tailwise.utilities.utility import Batch
 
@@ -47,6 +46,7 @@ __all__ = [
     "check_options",
     "describe_batch",
     "make_expectation",
+    "no_context",
     "resolve",
 ]
 
@@ -109,7 +109,7 @@ def check_options(
     if isinstance(request.init, str):
         check_choice("init", request.init, STARTS)
     check_workers(request.workers)
-    chosen, context = as_utility(utility, priors), Totals.nothing(n_labels)
+    chosen, context = as_utility(utility, priors), no_context(n_labels)
     one = Candidates(np.array([0, 1]), np.zeros(1, np.int32), np.full(1, 0.5), n_labels)
     _, rules = find_rules(one, 1 if k is not None and not is_integer(k) else k, None, request.fill)
     p = request.condition_positives if isinstance(request.condition_positives, str) else None
@@ -184,7 +184,7 @@ def _check_proving(proving: Proving) -> None:
 def check_context(context: Any, utility: Utility, n_labels: int) -> Totals:
     """What was decided elsewhere; nothing, where nothing is given."""
     if context is None:
-        return Totals.nothing(n_labels)
+        return no_context(n_labels)
     if not isinstance(context, Totals):
         msg = f"context must be Totals, such as selection.totals. Got {type(context).__name__}. Use Totals.of."
         raise InputError(msg)
@@ -198,6 +198,12 @@ def check_context(context: Any, utility: Utility, n_labels: int) -> Totals:
         )
         raise InputError(msg)
     return context
+
+
+def no_context(n_labels: int) -> Totals:
+    """The totals of no instances."""
+    zeros = np.zeros(n_labels)
+    return Totals(zeros, zeros, zeros, 0.0, 0.0, zeros, zeros, zeros)
 
 
 def check_condition_positives(given: Any, own: NDArray, n_instances: int, priors: LabelPriors | None) -> NDArray:

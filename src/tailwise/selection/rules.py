@@ -19,9 +19,19 @@ from tailwise.kernels.rows import find_positions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["FILLS", "Rules", "check_budgets", "check_given", "find_rules", "warn_of_empty_slots"]
+__all__ = [
+    "FILLS",
+    "STARTS",
+    "Rules",
+    "check_budgets",
+    "check_given",
+    "check_start",
+    "find_rules",
+    "warn_of_empty_slots",
+]
 
 FILLS = ("auto", "least-loss", "none")
+STARTS = ("top", "random", "greedy")
 
 
 @dataclass(frozen=True)
@@ -146,3 +156,13 @@ def _with_labels(candidates: Candidates, chosen: Chosen) -> Candidates:
     return Candidates(
         indptr, labels[order], values[order], candidates.n_labels, holds_all_labels=candidates.holds_all_labels
     )
+
+
+def check_start(init: Any, candidates: Candidates, k: Any) -> str | Chosen:
+    """The name of a start, or a given selection of this batch."""
+    if isinstance(init, str):
+        if init not in STARTS:
+            msg = f"init must be one of {', '.join(STARTS)}, or a selection. Got {init!r}."
+            raise InputError(msg)
+        return init
+    return check_given(init, candidates, k, "init")

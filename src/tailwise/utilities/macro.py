@@ -48,7 +48,7 @@ class MacroUtility(SingleUtility):
     is_macro = True
 
     def __init__(self, *, weights: Any = None) -> None:
-        self.weights = as_weights(weights)
+        self.weights = None if weights is None else as_weights(weights)
 
     @property
     def online_formula(self) -> Formula | None:
