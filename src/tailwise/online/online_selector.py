@@ -187,7 +187,8 @@ class OnlineSelector:
         self._stream.n_seen[0] = n_seen
 
     def _check(self, rows: Any) -> Candidates:
-        is_sized = not isinstance(rows, tuple) and not hasattr(rows, "columns")  # a pair or a table does not tell m
+        # A pair or a table does not tell how many labels there are.
+        is_sized = isinstance(rows, Candidates) or not (isinstance(rows, tuple) or hasattr(rows, "columns"))
         candidates = Candidates.of(rows, n_labels=None if is_sized else self.n_labels)
         if candidates.n_labels != self.n_labels:
             msg = (
