@@ -11,15 +11,11 @@ from harness import Result, Timing, time_calls
 from matrices import zipf_matrix
 
 import tailwise as tw
-from tailwise.engines import Threads
-from tailwise.expectations import Exact, SemiEmpirical
-from tailwise.selection.batch import describe_batch
-from tailwise.selection.bca import AUTO_BATCHES, BLOCK, select_by_ascent
-from tailwise.selection.budget import check_budgets
-from tailwise.selection.passes import run_pass
-from tailwise.selection.problem import Problem, Settings
-from tailwise.selection.starting import starting_positions
-from tailwise.utilities import as_utility
+from tailwise.selection.bca import run_pass
+from tailwise.selection.observer import Observer
+from tailwise.selection.problem import Problem, Request
+from tailwise.selection.resolve import resolve
+from tailwise.selection.select import solve
 
 N_INSTANCES, N_LABELS, TOP, K = 50_000, 13_330, 100, 3
 UTILITY, WORKERS, REPEATS = "macro-f1", 2, 7
@@ -31,9 +27,9 @@ Prepare = Callable[[], Call]
 
 def run() -> Iterator[Result]:
     matrix = zipf_matrix(N_INSTANCES, N_LABELS, TOP)
-    with Threads(WORKERS) as threads:
-        exact, semi = make_problems(tw.Candidates.of(matrix), threads)
-        tops, ends = ([find(problem) for problem in (exact, semi)] for find in (starting_positions, climb))
+    exact, semi = (make_problem(matrix, expectation) for expectation in ("exact", "semi"))
+    with exact.engine, semi.engine:
+        tops, ends = ([find(problem) for problem in (exact, semi)] for find in (start, climb))
         late = time_in_turn(prepare_pass(exact, ends[0]), prepare_pass(semi, ends[1]))
         first = time_in_turn(prepare_pass(exact, tops[0]), prepare_pass(semi, tops[1]))
         count = time_in_turn(prepare_count(exact, ends[0]), prepare_count(semi, ends[1]))
@@ -44,30 +40,25 @@ def run() -> Iterator[Result]:
     yield compare("the whole of select", *whole, "for information")
 
 
-def make_problems(candidates: tw.Candidates, threads: Threads) -> tuple[Problem, Problem]:
-    """The problems that `select` makes: by exact expectation, with the other as its rehearsal, and semi-empirical."""
-    budgets = check_budgets(K, *candidates.shape)
-    batch = describe_batch(candidates, budgets, None, None)
-    utility = as_utility(UTILITY, None)
-    exact, semi = (expectation(utility, candidates, batch) for expectation in (Exact, SemiEmpirical))
-    return (
-        Problem(candidates, utility, exact, budgets, Settings(), threads, rehearsal=semi),
-        Problem(candidates, utility, semi, budgets, Settings(), threads),
-    )
+def make_problem(matrix: sp.csr_array, expectation: str) -> Problem:
+    """The problem that `select` makes of its arguments."""
+    return resolve(Request(matrix, UTILITY, K, method="ascent", expectation=expectation, workers=WORKERS))
+
+
+def start(problem: Problem) -> np.ndarray:
+    return problem.plan[0](problem, None, Observer()).positions
 
 
 def climb(problem: Problem) -> np.ndarray:
-    return select_by_ascent(problem).positions
+    return solve(problem, Observer()).positions
 
 
 def prepare_pass(problem: Problem, start: np.ndarray) -> Prepare:
     """The same pass again and again: its selection and totals are put back before each."""
-    order = visiting_order(N_INSTANCES)
 
     def prepare() -> Call:
-        positions = start.copy()
-        problem.expectation.count(positions)
-        return lambda: run_pass(problem, positions, order, N_INSTANCES // AUTO_BATCHES)
+        positions, state = start.copy(), problem.expectation.count(start)
+        return lambda: run_pass(problem, state, positions, problem.order, problem.group_size, Observer())
 
     return prepare
 
@@ -88,13 +79,6 @@ def time_in_turn(exact: Prepare, semi: Prepare) -> tuple[Timing, Timing]:
             timing, _ = time_calls(prepare(), 1)
             taken += timing.seconds
     return Timing(tuple(seconds[0][1:])), Timing(tuple(seconds[1][1:]))
-
-
-def visiting_order(n: int) -> np.ndarray:
-    """Random blocks of neighbours, as `select` visits them."""
-    starts = np.random.default_rng(0).permutation(-(-n // BLOCK)) * BLOCK
-    order = (starts[:, None] + np.arange(BLOCK)).ravel()
-    return order[order < n]
 
 
 def compare(name: str, exact: Timing, semi: Timing, asked: str) -> Result:
