@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tailwise.kernels.laws import Laws
     from tailwise.kernels.nodes import Nodes
     from tailwise.kernels.rows import Rows
-    from tailwise.utilities.utility import Batch, SingleUtility, Utility
+    from tailwise.utilities.utility import Batch, Formula, SingleUtility, Utility
 
 __all__ = [
     "Weighted",
@@ -109,7 +109,7 @@ def raise_failure(utility: Utility) -> None:
             term.raise_failure()
 
 
-def _formula(term: SingleUtility):  # type: ignore[no-untyped-def]
+def _formula(term: SingleUtility) -> Formula:
     assert term.formula is not None
     return term.formula
 

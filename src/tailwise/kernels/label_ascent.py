@@ -45,7 +45,7 @@ def make_row_prices(n_instances):
 
 
 def make_undo(largest_column):
-    """Room for the swaps of a label with so many candidates."""
+    """Room for the swaps of the label with the most candidates."""
     return Undo(*(np.empty(max(1, largest_column), np.int32) for _ in range(3)))
 
 

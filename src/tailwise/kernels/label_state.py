@@ -1,4 +1,4 @@
-"""A utility on one batch as kernels see it: what it is made of, the counts of a selection, and the gain of an instance.
+"""A utility on one batch as kernels see it: what it is made of, the totals of a selection, and gains.
 
 `Terms` say what the utility of label j is, and never change:
 

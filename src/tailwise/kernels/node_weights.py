@@ -13,7 +13,7 @@ from tailwise.kernels.compiling import kernel, step
 
 FEATURE, START = 0, 1
 NO_FEATURE = -1
-# Slots per feature: with so many free, a feature that is not there is found missing after about two looks.
+# Slots per feature: with this much room, a missing feature is recognised after about two looks.
 SLOTS_NUMERATOR, SLOTS_DENOMINATOR = 8, 5
 
 

@@ -1,6 +1,6 @@
 """Text of numbers, as `labels column:value column:value ...` one instance a line, to arrays.
 
-A malformed line ends the reading with a code and a position; whoever called turns them into words.
+A malformed line ends the reading with a code and a position; the caller turns them into words.
 """
 
 from typing import NamedTuple

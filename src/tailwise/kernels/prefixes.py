@@ -5,7 +5,7 @@ import numpy as np
 from tailwise.kernels.compiling import kernel, step
 from tailwise.kernels.label_state import add_instance, gain_of
 
-# Values closer than this (a share of them) are equal but for rounding.
+# Values closer than this (a share of them) are equal except for rounding.
 TIE = 1e-12
 
 

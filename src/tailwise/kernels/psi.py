@@ -77,8 +77,8 @@ def recall(t, q, p, n, parameters):
 
 
 def balanced_accuracy(t, q, p, n, parameters):
-    negatives = n - p
-    specificity = (n - q - p + t) / negatives if negatives > 0 else 0.0
+    has_negatives = n - p > FEW_NEGATIVES + FEW_NEGATIVES_SHARE * n
+    specificity = (n - q - p + t) / (n - p) if has_negatives else 0.0
     return 0.5 * (t / p if p > 0 else 0.0) + 0.5 * specificity
 
 

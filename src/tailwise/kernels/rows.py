@@ -133,7 +133,7 @@ class Workbench(NamedTuple):
 
 
 def make_workbench(largest_column):
-    """Room for columns of so many candidates."""
+    """Room for the candidates of the largest column."""
     c = max(1, largest_column)
     return Workbench(
         np.empty(c, np.int32),

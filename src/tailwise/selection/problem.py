@@ -74,7 +74,7 @@ class Problem:
     plan : tuple of steps
         What is run, in this order; each takes the outcome of the one before.
     order, group_size : ndarray of instances, int
-        Instances in the order in which passes visit them; so many at a time propose their best labels.
+        Instances in the order in which passes visit them, and how many of them propose their labels at once.
     judged : Chosen or None
         The selection that is to be judged.
     """
