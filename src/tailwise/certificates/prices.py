@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tailwise.kernels.rows import Columns
     from tailwise.kernels.set_worth import Worth
 
-__all__ = ["Bound", "Prices", "descend"]
+__all__ = ["NODES", "Bound", "Prices", "descend"]
 
 # A step moves a price by at most this share of its scale, less and less towards the last round.
 STEP = 0.1

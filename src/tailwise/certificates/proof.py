@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tailwise.certificates.certificate import Certificate
-from tailwise.certificates.prices import Bound, Prices, descend
+from tailwise.certificates.prices import NODES, Bound, Prices, descend
 from tailwise.certificates.provable import check_formulas, check_provable
 from tailwise.certificates.repair import repair
 from tailwise.kernels.label_ascent import make_row_prices, price_rows
@@ -79,6 +79,7 @@ def prove(
         worth = check_formulas(problem)
         start, least, room = _starting_prices(problem, outcome)
         offset = expectation.value(expectation.start(np.ones(problem.candidates.n_labels)))
+        offset += NODES * abs(offset) if expectation.uses_nodes else 0.0
         for prices in descend(Bound(worth, problem.candidates.columns, room, problem.engine), start, least, rounds):
             observer.told("proof", [upper + offset for upper in prices.history], 0, outcome.state)
             is_last = len(prices.history) == rounds or prices.is_settled or not observer.goes_on()

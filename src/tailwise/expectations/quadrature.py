@@ -33,6 +33,8 @@ SHARE, PRODUCT_SHARE = 0.7, 0.5
 LABELS_AT_ONCE = 8_192
 # Nodes are exact where q + p + 1 is within this factor of what they were placed for.
 REACH = 2.0
+# Fewer negatives outside the candidates than this are what rounding leaves of none.
+FEW_OTHERS = 1e-9
 
 
 class _Columns(NamedTuple):
@@ -102,16 +104,39 @@ class Quadrature:
         return (now <= REACH * then) & (then <= REACH * now)
 
     def constant(self) -> float:
-        """Specificity of nothing selected: 1 for each label, unless there may be no negatives at all."""
-        factors = [factor for factor, ratio in self._ratios if ratio.kind == "false-positives"]
+        """Specificity of nothing selected in the batch."""
+        factors = [ratio.factor * factor for factor, ratio in self._ratios if ratio.kind == "false-positives"]
         if not factors:
             return 0.0
+        certain, elsewhere = self._has_negatives(), self._false_positives_elsewhere()
+        return float(sum((factor * certain).sum() for factor in factors)) - elsewhere
+
+    def _has_negatives(self) -> NDArray:
+        """The probability that a label has negatives at all: 1, unless all instances are candidates."""
         has_negatives = np.ones(self._batch.n_labels)
-        full = (self._sizes == self._batch.n_instances) & (self._n_others() <= 0)
+        full = self._n_others() <= FEW_OTHERS
         if full.any():
             certain = self._candidates.to_csr()[:, full]
             has_negatives[full] = [1 - certain[:, [j]].data.prod(dtype=np.float64) for j in range(certain.shape[1])]
-        return float(sum((factor * 0.5 * has_negatives).sum() for factor in factors))
+        return has_negatives
+
+    def _false_positives_elsewhere(self) -> float:
+        r"""What the false positives f of the context cost: f E[1/(N + a)], a of the negatives being certain.
+
+        The integral of that is singular for a < 1, but :math:`1/(N + a) = (1 - N/(N + a)) / a`, and the last ratio is
+        the sum over all candidates of what a false positive costs.
+        """
+        false_positives, others = np.maximum(0.0, self._context.q - self._context.t), self._n_others()
+        if not false_positives.any():
+            return 0.0
+        nodes = self.place(np.arange(others.size), np.ones(others.size), kernels.SUM + 1)
+        kernels.multiply_generating(self._candidates.rows, nodes, np.empty(0, dtype=np.bool_))
+        kernels.count_candidates(self._candidates.rows, nodes)
+        costs = nodes.linear[:, :, nodes.n_plain :]
+        shares = -(costs[:, kernels.WEIGHT] * costs[:, kernels.SUM]).sum(axis=1)  # times the factors of all ratios
+        factors = sum(r.factor * f * np.ones(others.size) for f, r in self._ratios if r.kind == "false-positives")
+        per_negative = np.divide(false_positives, others, out=np.zeros_like(others), where=others > FEW_OTHERS)
+        return float((per_negative * (factors - shares)).sum())
 
     def _count(self, kind: str) -> int:
         return sum(ratio.kind == kind for _, ratio in self._ratios)
@@ -144,10 +169,9 @@ class Quadrature:
 
     def _of_false_positives(self, factor: NDArray, labels: NDArray) -> _Columns:
         """A false positive counts as one over the negatives, of which most are no candidates."""
-        context = self._context
         weights, s = _nodes(N_NODES, SHARE * (np.maximum(0.0, self._batch.n_instances - self._p[labels]) + 1))
         weight = -factor * weights * s ** (1 + self._n_others()[labels, None])
-        return _Columns(np.ones_like(s), s, weight, np.maximum(0.0, context.q - context.t)[labels, None] / s)
+        return _Columns(np.ones_like(s), s, weight, np.zeros_like(s))
 
     def _of_jaccard(self, factor: NDArray, labels: NDArray, q: NDArray) -> _Columns:
         context = self._context

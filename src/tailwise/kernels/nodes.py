@@ -183,6 +183,13 @@ def count_nodes(rows, chosen, nodes, is_wanted):
 
 
 @kernel
+def count_candidates(rows, nodes):
+    """Add every candidate to its label, selected or not. Writes: nodes."""
+    for x in range(rows.labels.size):
+        exact_add(nodes, rows.labels[x], np.float64(rows.values[x]), 1.0)
+
+
+@kernel
 def find_largest(labels, values, largest):
     """The largest value of each label."""
     for x in range(labels.size):

@@ -137,7 +137,9 @@ def _labels_of(problem: Problem, positions: NDArray, state: State) -> tuple[NDAr
     if rules.fills:
         fill_least_loss(terms, state, labels, rules.budgets)
     problem.engine.check()
-    if not problem.expectation.fits(state):  # filling may select a label much more often than passes do
+    # Filling may select a label much more often than passes do; and where an optional label has taken the place of a
+    # candidate, that candidate may fill a slot, with a probability that the kernel does not know of.
+    if rules.fills and (rules.has_optional_labels or not problem.expectation.fits(state)):
         state = problem.expectation.count(*locate(Chosen(labels, problem.candidates.n_labels), problem.candidates))
     return labels, state
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from tailwise.inputs.totals import Totals
 from tailwise.selection.bca import bca, start, visiting_order, warm_up
 from tailwise.selection.greedy import greedy
 from tailwise.selection.instance_wise import instance_wise
-from tailwise.selection.label_moves import label_moves, repair
+from tailwise.selection.label_moves import QUICK, label_moves, repair
 from tailwise.selection.no_budget import no_budget
 from tailwise.selection.problem import Problem, Proving, Request
 from tailwise.selection.rules import STARTS, check_given, check_start, find_rules
@@ -78,7 +78,8 @@ def resolve(request: Request) -> Problem:
     method = _choose_method(request.method, expectation, rules)
     order, group_size = visiting_order(candidates.n_instances, request.group_size, request.seed)
     cheaper = expectation.is_expensive and method in ("ascent", "global") and given is None
-    plan = _plan(method, expectation, proves=request.proving is not None, warms_up=cheaper)
+    is_quick = _is_quick(method, expectation)
+    plan = _plan(method, repairs=is_quick and request.proving is None, warms_up=cheaper)
     return Problem(
         candidates,
         utility,
@@ -95,7 +96,7 @@ def resolve(request: Request) -> Problem:
         float(request.tolerance),
         int(request.max_passes),
         int(request.seed),
-        request.proving,
+        _closer(request.proving) if is_quick else request.proving,
         given if request.judged is not None else None,
     )
 
@@ -279,8 +280,19 @@ def _choose_engine(request: Request, expectation: Expectation) -> Engine:
     return Threads(request.workers, needs_one=needs_one, check=lambda: raise_failure(utility))
 
 
-def _plan(method: str, expectation: Expectation, *, proves: bool, warms_up: bool) -> tuple[Step, ...]:
-    """The steps of a method; a proof, where one is asked for, repairs the selection itself."""
+def _is_quick(method: str, expectation: Expectation) -> bool:
+    """Whether a proof costs so little that it may look for a better selection without being asked for."""
+    is_small = expectation.candidates.n_entries <= MOST_PRICED_ENTRIES
+    return method == "global" and is_small and is_provable(expectation.utility)
+
+
+def _closer(proving: Proving | None) -> Proving | None:
+    """A proof that is asked for improves the selection no less than the quick one would."""
+    return None if proving is None else replace(proving, target_gap=min(proving.target_gap, QUICK.target_gap))
+
+
+def _plan(method: str, *, repairs: bool, warms_up: bool) -> tuple[Step, ...]:
+    """The steps of a method; a proof that is asked for repairs the selection itself."""
     plan: dict[str, tuple[Step, ...]] = {
         "without-budget": (no_budget,),
         "instance": (instance_wise,),
@@ -289,7 +301,4 @@ def _plan(method: str, expectation: Expectation, *, proves: bool, warms_up: bool
         "global": (start, warm_up, bca, label_moves),
     }
     steps = tuple(step for step in plan[method] if warms_up or step is not warm_up)
-    is_quick = method == "global" and expectation.candidates.n_entries <= MOST_PRICED_ENTRIES
-    if is_quick and not proves and is_provable(expectation.utility):
-        steps = (*steps, repair)
-    return steps
+    return (*steps, repair) if repairs else steps
