@@ -12,7 +12,7 @@ from tailwise.errors import TailwiseError
 
 @dataclass(frozen=True)
 class Call:
-    """A function of tailwise with its arguments beside probabilities and utility."""
+    """A function of tailwise with its arguments beside probabilities, utility and context."""
 
     function: str
     arguments: dict = field(default_factory=dict)
@@ -56,7 +56,8 @@ def ask(problem, function, **arguments):
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
-            result = getattr(tw, function)(problem.probabilities(), utility=problem.utility(), **arguments)
+            more = arguments if problem.context is None else {**arguments, "context": problem.totals()}
+            result = getattr(tw, function)(problem.probabilities(), utility=problem.utility(), **more)
             error = None
         except Exception as failure:  # every exception is an answer, to be judged by the caller
             result, error = None, failure
@@ -69,16 +70,17 @@ def is_close(problem, found, true, expectation):
 
 
 def slack_of(problem, expectation):
-    """1e-9, or what is promised or possible where that is more.
+    """1e-9, or what is promised or possible where that is more; times the largest weight of a label above 1.
 
     tailwise promises an absolute error of 1e-8 for exact values by laws of hits and misses (G-mean, H-mean, AUC, a
     user's formula). The square root of G-mean turns a rounding error of 4e-16 in a count of 0 into 6e-7, where there is
     only a thousandth of a negative.
     """
     names = {term.name for term in problem.terms}
+    largest = max(1.0, *(weight for term in problem.terms for weight in (0.0, *term.weights)))
     if "macro-gmean" in names:
-        return 1e-6
-    return 2e-8 if expectation == "exact" and names & {*BY_LAWS, *FORMULAS} else 1e-9
+        return 1e-6 * largest
+    return largest * (2e-8 if expectation == "exact" and names & {*BY_LAWS, *FORMULAS} else 1e-9)
 
 
 def rows_of(labels):

@@ -7,12 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 from fuzz import feasible
-from fuzz.problems import DENSE, PAIR, SPARSE, Problem, without_row
+from fuzz.elsewhere import Context, Part
+from fuzz.problems import DENSE, MACRO_CLASSES, PAIR, SPARSE, Problem, without_row
 from fuzz.reference import BY_LAWS, CURVED, FORMULAS, LINEAR, Term
 
 MOST_SELECTIONS = 20_000
 
 _TINY = (1e-42, 1e-300, 5e-324, 1e-20, 1e-9)
+_WEIGHTS = (0.0, 0.0, 0.3, 1.0, 1.0, 2.5)
+# Elsewhere, where negatives count at their mean, there are none or a thousandth of one at least.
+_ELSEWHERE = (0.0, 0.0, 0.4, 1.0, 0.999, 1e-20)
 _NEARLY_ONE = (1.0, 1 - 1e-16, 0.999)
 _PALETTES = {
     "plain": None,
@@ -49,6 +53,11 @@ def draw_problem(seed, *, large=None):
     problem = replace(problem, given=_draw_selection(rng, problem))
     while problem.is_small and feasible.count_selections(problem.choices(problem.given)) > MOST_SELECTIONS:
         problem = without_row(problem, problem.shape[0] - 1)
+    # What came later is drawn last, so that the rest of a problem stays what it was.
+    if rng.random() < 0.25:
+        problem = replace(problem, terms=_draw_weights(rng, problem))
+    if rng.random() < 0.2:
+        problem = replace(problem, context=_draw_context(rng, problem.shape[1]))
     return problem
 
 
@@ -111,6 +120,42 @@ def _draw_method(rng, terms, k):
     if all(term.name in LINEAR for term in terms):
         methods += ["instance", "instance"]
     return str(rng.choice(methods))
+
+
+def _draw_weights(rng, problem):
+    """The terms with weights per label on those that are means over labels; or another term for another group."""
+    m = problem.shape[1]
+    names = [name for name in MACRO_CLASSES if name in LINEAR or not problem.is_linear]
+    if problem.terms[0].name in MACRO_CLASSES and rng.random() < 0.25:
+        other, in_group = str(rng.choice(names)), rng.random(m) < 0.5
+        first = problem.terms[0]._replace(factor=1.0, weights=tuple(np.where(in_group, 1.0, 0.0).tolist()))
+        rest = tuple(np.where(in_group, 0.0, 1.0).tolist())
+        return first, Term(1.0, other, _draw_parameters(rng, other, m), rest)
+    terms = []
+    for term in problem.terms:
+        palette = _WEIGHTS if term.name in MACRO_CLASSES else (0.0, 1.0) if term.name in FORMULAS else None
+        weights = () if palette is None else tuple(rng.choice(palette, m).tolist())
+        terms.append(term._replace(weights=weights))
+    return tuple(terms)
+
+
+def _draw_context(rng, m):
+    """Expected, observed, or both; in a third of the problems only half of it counts."""
+    kinds = [(False,), (True,), (False, True)][int(rng.integers(3))]
+    parts = tuple(_draw_part(rng, m, is_observed=is_observed) for is_observed in kinds)
+    return Context(parts, 0.5 if rng.random() < 0.3 else 1.0)
+
+
+def _draw_part(rng, m, *, is_observed):
+    n = int(rng.integers(1, 5))
+    if is_observed:
+        numbers = (rng.random((n, m)) < 0.4).astype(int)
+    elif rng.random() < 0.5:
+        numbers = np.round(rng.beta(0.5, 1.0, (n, m)), 3)
+    else:
+        numbers = rng.choice(_ELSEWHERE, (n, m))
+    labels = tuple(tuple(rng.permutation(m)[: int(rng.integers(0, m + 1))].tolist()) for _ in range(n))
+    return Part(tuple(map(tuple, numbers.tolist())), labels, is_observed)
 
 
 def _draw_selection(rng, problem):

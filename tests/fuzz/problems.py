@@ -7,11 +7,27 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from fuzz import feasible
+from fuzz.elsewhere import Context
 from fuzz.reference import FORMULAS, LINEAR, Term
 
 import tailwise as tw
 
 DENSE, SPARSE, PAIR = "dense", "csr", "pair"
+
+# What takes weights per label, formulas of a user beside.
+MACRO_CLASSES = {
+    "macro-accuracy": "MacroAccuracy",
+    "macro-auc": "MacroAUC",
+    "macro-balanced-accuracy": "MacroBalancedAccuracy",
+    "macro-f1": "MacroF1",
+    "macro-fbeta": "MacroFBeta",
+    "macro-gmean": "MacroGMean",
+    "macro-hmean": "MacroHMean",
+    "macro-jaccard": "MacroJaccard",
+    "macro-precision": "MacroPrecision",
+    "macro-recall": "MacroRecall",
+    "coverage": "Coverage",
+}
 
 
 @dataclass(frozen=True)
@@ -26,6 +42,8 @@ class Problem:
         The candidates: what is not 0 in a dense form, what is stored in the others.
     given : tuple of tuples of labels
         A selection to certify, and the start of the search where `init` is "given".
+    context : Context or None
+        What was decided elsewhere.
     """
 
     seed: int
@@ -40,6 +58,7 @@ class Problem:
     fill: str
     init: str
     given: tuple
+    context: Context | None = None
 
     @property
     def shape(self):
@@ -93,14 +112,28 @@ class Problem:
         return columns, values
 
     def utility(self):
-        """A name where there is one, an object otherwise."""
-        if all(term.name in tw.utilities.UTILITY_NAMES for term in self.terms):
+        """A name where there is one, an object otherwise; two terms on labels of their own as groups."""
+        if all(term.name in tw.utilities.UTILITY_NAMES and not term.weights for term in self.terms):
             return " + ".join(as_text(term) for term in self.terms)
+        if group_of(self.terms) is not None:
+            first, rest = (_as_object(term._replace(weights=())) for term in self.terms)
+            return tw.utilities.ByLabel([(group_of(self.terms), first)], rest=rest)
         total = None
         for term in self.terms:
             part = term.factor * _as_object(term)
             total = part if total is None else total + part
         return total
+
+    def totals(self):
+        """The context as tailwise takes it."""
+        if self.context is None:
+            return None
+        total = tw.Totals.nothing(self.shape[1])
+        for part in self.context.parts:
+            numbers = np.array(part.numbers)
+            source = {"truth": sp.csr_array(numbers)} if part.is_observed else {"probabilities": numbers}
+            total = total + tw.Totals.of(as_array(part.labels), **source)
+        return total if self.context.scale == 1 else self.context.scale * total
 
     def given_labels(self):
         return as_array(self.given)
@@ -153,11 +186,29 @@ def as_text(term):
     return f"{term.factor}*{term.name}{parameters}"
 
 
+def group_of(terms):
+    """The labels that the first of two terms counts for, where the second counts for all others; else None."""
+    if [term.factor for term in terms] != [1.0, 1.0] or not all(term.weights for term in terms):
+        return None
+    first, second = (term.weights for term in terms)
+    is_split = all({a, b} == {0.0, 1.0} for a, b in zip(first, second, strict=True))
+    return [j for j, weight in enumerate(first) if weight] if is_split else None
+
+
+def as_weights(weights):
+    """Weights by label number where some are 1, which need not be given; one for each label otherwise."""
+    return {j: weight for j, weight in enumerate(weights) if weight != 1} if 1.0 in weights else list(weights)
+
+
 def _as_object(term):
     if term.name == "weighted":
         return tw.utilities.WeightedInstance(*map(np.array, term.parameters))
+    if term.name in FORMULAS and term.weights:  # 0 and 1, so that it is compiled once
+        return tw.utilities.ByLabel([(np.flatnonzero(term.weights).tolist(), _formula(term.name))], rest=None)
     if term.name in FORMULAS:
         return _formula(term.name)
+    if term.weights:
+        return getattr(tw.utilities, MACRO_CLASSES[term.name])(*term.parameters, weights=as_weights(term.weights))
     return tw.utilities.as_utility(as_text(term._replace(factor=1.0)))
 
 

@@ -1,13 +1,16 @@
 """Expected utilities by their definitions, in plain Python: slow and obvious, with nothing from tailwise.
 
 A label is a column of probabilities, one per instance, and the set of instances that it is selected for. Instances are
-independent, and what a label adds depends on its own column alone. A utility is a list of terms: a factor, a name and
-its parameters; 0/0 is 0.
+independent, and what a label adds depends on its own column alone, and on what was decided for it elsewhere. A utility
+is a list of terms: a factor, a name, its parameters and weights of the labels; 0/0 is 0.
 """
 
 import functools
 import math
+import operator
 from typing import NamedTuple
+
+from fuzz.elsewhere import NOTHING, poisson
 
 LINEAR = ("precision", "hamming", "weighted", "macro-accuracy", "macro-recall", "macro-balanced-accuracy")
 CURVED = ("macro-precision", "macro-f1", "macro-fbeta", "macro-jaccard", "coverage")
@@ -20,19 +23,23 @@ _USES_NEGATIVES = ("macro-balanced-accuracy", "macro-gmean", "macro-hmean", "mac
 
 
 class Term(NamedTuple):
-    """A part of a mixture: factor * name(parameters)."""
+    """A part of a mixture: factor * name(parameters, weights); no weights are weights of 1."""
 
     factor: float
     name: str
     parameters: tuple = ()
+    weights: tuple = ()
+
+    def factor_of(self, j):
+        return self.factor * self.weights[j] if self.weights else self.factor
 
 
 class Batch(NamedTuple):
-    """What a utility is divided by: instances, labels, and the slots of all instances together."""
+    """What a utility is divided by: instances, labels, and the slots of all instances; those elsewhere included."""
 
-    n_instances: int
+    n_instances: float
     n_labels: int
-    n_slots: int
+    n_slots: float
 
 
 class Counts(NamedTuple):
@@ -57,36 +64,37 @@ def smoothed_jaccard(t, q, p):
 FORMULAS = {"smoothed-f1": smoothed_f1, "smoothed-jaccard": smoothed_jaccard}
 
 
-def semi_empirical(terms, batch, j, column, chosen):
+def semi_empirical(terms, batch, j, column, chosen, elsewhere=NOTHING):
     """psi of the expected counts; coverage by its expectation, which is as easy."""
-    counts = expected_counts(column, chosen)
+    counts = add_elsewhere(expected_counts(column, chosen), elsewhere)
     total = []
     for term in terms:
         if term.name == "coverage":
-            total.append(term.factor * coverage_chance(column, chosen) / batch.n_labels)
+            psi = (1 - elsewhere.failure * failure_chance(column, chosen)) / batch.n_labels
         else:
-            total.append(term.factor * measure(term, batch, j, without_few_negatives(term.name, counts)))
+            psi = measure(term, batch, j, without_few_negatives(term.name, counts))
+        total.append(term.factor_of(j) * psi)
     return math.fsum(total)
 
 
-def exact_by_enumeration(terms, batch, j, column, chosen):
+def exact_by_enumeration(terms, batch, j, column, chosen, elsewhere=NOTHING):
     """The expectation of psi: a sum over all 2^n ways in which the label may turn out."""
     n, selected = len(column), sum(1 << i for i in chosen)
-    psi = psi_of_counts(terms, batch, j, len(chosen))
+    psi = tabulate_psi(tuple(terms), batch, j, n, len(chosen), elsewhere)
     return math.fsum(
-        chance * psi((outcome & selected).bit_count(), (outcome & ~selected).bit_count())
+        chance * psi[(outcome & selected).bit_count()][(outcome & ~selected).bit_count()]
         for outcome, chance in enumerate(chances_of_outcomes(tuple(column)))
         if chance and outcome < 1 << n
     )
 
 
-def exact_by_laws(terms, batch, j, column, chosen):
+def exact_by_laws(terms, batch, j, column, chosen, elsewhere=NOTHING):
     """The same in polynomial time: hits and misses are independent, and both have Poisson-binomial laws."""
-    psi = psi_of_counts(terms, batch, j, len(chosen))
+    psi = tabulate_psi(tuple(terms), batch, j, len(column), len(chosen), elsewhere)
     hits = poisson_binomial([column[i] for i in sorted(chosen)])
     misses = poisson_binomial([eta for i, eta in enumerate(column) if i not in chosen])
     return math.fsum(
-        chance_a * chance_b * psi(a, b)
+        chance_a * chance_b * psi[a][b]
         for a, chance_a in enumerate(hits)
         for b, chance_b in enumerate(misses)
         if chance_a * chance_b
@@ -111,21 +119,66 @@ def poisson_binomial(etas):
     return law
 
 
-def psi_of_counts(terms, batch, j, q):
-    """psi at q selected instances as a function of hits and misses."""
+@functools.lru_cache(maxsize=256)
+def tabulate_psi(terms, batch, j, n, q, elsewhere):
+    """psi at q selected instances of n, for each number of hits (rows) and misses: expected over those elsewhere."""
+    hits, misses = poisson(elsewhere.hits), poisson(elsewhere.misses)
+    n_rows, n_columns = q + len(hits), n - q + len(misses)
+    total = [[_psi_at(terms, batch, j, q, a, b, elsewhere) for b in range(n_columns)] for a in range(n_rows)]
+    after_hits = [_average(total[a : a + len(hits)], hits) for a in range(q + 1)]
+    return [
+        [
+            _dot(misses, row[b : b + len(misses)]) + _psi_at_means(terms, batch, j, n, q, a, b, elsewhere)
+            for b in range(n - q + 1)
+        ]
+        for a, row in enumerate(after_hits)
+    ]
 
-    @functools.cache
-    def psi(hits, misses):
-        tn = batch.n_instances - q - misses
-        return math.fsum(term.factor * measure(term, batch, j, Counts(hits, q - hits, misses, tn)) for term in terms)
 
-    return psi
+def _psi_at(terms, batch, j, q, hits, misses, elsewhere):
+    """What depends on all hits and all misses, those elsewhere included; known ones are still to be added."""
+    tp, fn, q = hits + elsewhere.known_hits, misses + elsewhere.known_misses, q + elsewhere.q
+    counts = Counts(tp, q - tp, fn, batch.n_instances - q - fn)
+    parts = []
+    for term in terms:
+        if term.name == "macro-balanced-accuracy":
+            parts.append(term.factor_of(j) * _divide(tp, tp + fn) / (2 * batch.n_labels))
+        elif term.name != "coverage":
+            parts.append(term.factor_of(j) * measure(term, batch, j, counts))
+    return math.fsum(parts)
+
+
+def _psi_at_means(terms, batch, j, n, q, hits, misses, elsewhere):
+    """Coverage, and specificity, for which what is elsewhere counts at its mean."""
+    negatives = n - hits - misses + elsewhere.n - elsewhere.p
+    true_negatives = n - q - misses + elsewhere.n - elsewhere.p - (elsewhere.q - elsewhere.t)
+    parts = []
+    for term in terms:
+        if term.name == "macro-balanced-accuracy":
+            parts.append(term.factor_of(j) * _divide(true_negatives, negatives) / (2 * batch.n_labels))
+        elif term.name == "coverage":
+            parts.append(term.factor_of(j) * (1 if hits else 1 - elsewhere.failure) / batch.n_labels)
+    return math.fsum(parts)
+
+
+def _average(rows, chances):
+    return [_dot(chances, column) for column in zip(*rows, strict=True)]
+
+
+def _dot(a, b):
+    return sum(map(operator.mul, a, b))
 
 
 def expected_counts(column, chosen):
     taken = [eta for i, eta in enumerate(column) if i in chosen]
     left = [eta for i, eta in enumerate(column) if i not in chosen]
     return Counts(math.fsum(taken), math.fsum(1 - e for e in taken), math.fsum(left), math.fsum(1 - e for e in left))
+
+
+def add_elsewhere(counts, elsewhere):
+    negatives, fp = elsewhere.n - elsewhere.p, elsewhere.q - elsewhere.t
+    more = Counts(elsewhere.t, fp, elsewhere.misses + elsewhere.known_misses, negatives - fp)
+    return Counts(*(a + b for a, b in zip(counts, more, strict=True)))
 
 
 def without_few_negatives(name, counts):
@@ -136,11 +189,9 @@ def without_few_negatives(name, counts):
     return counts
 
 
-def coverage_chance(column, chosen):
-    """The chance of at least one hit."""
-    if any(column[i] == 1 for i in chosen):
-        return 1.0
-    return -math.expm1(math.fsum(math.log1p(-column[i]) for i in chosen))
+def failure_chance(column, chosen):
+    """The chance of no hit."""
+    return math.prod(1 - column[i] for i in chosen)
 
 
 def measure(term, batch, j, counts):
@@ -167,7 +218,7 @@ def _f_beta(tp, fp, fn, tn, beta=1.0):
 
 
 def _h_mean(tp, fp, fn, tn):
-    tpr, tnr = _divide(tp, tp + fn), _divide(tn, tn + fp)
+    tpr, tnr = _divide(tp, tp + fn), max(0.0, _divide(tn, tn + fp))
     return _divide(2 * tpr * tnr, tpr + tnr)
 
 
@@ -184,7 +235,7 @@ _MACRO = {
     "macro-f1": _f_beta,
     "macro-fbeta": _f_beta,
     "macro-jaccard": lambda tp, fp, fn, tn: _divide(tp, tp + fp + fn),
-    "macro-gmean": lambda tp, fp, fn, tn: math.sqrt(_divide(tp, tp + fn) * _divide(tn, tn + fp)),
+    "macro-gmean": lambda tp, fp, fn, tn: math.sqrt(max(0.0, _divide(tp, tp + fn) * _divide(tn, tn + fp))),
     "macro-hmean": _h_mean,
     "macro-auc": _auc,
     "coverage": lambda tp, fp, fn, tn: float(tp > 0),

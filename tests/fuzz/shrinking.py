@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 from fuzz.checks import check
 from fuzz.problems import DENSE, PAIR, SPARSE, fit_pair, without_row
-from fuzz.reference import Term
 
 
 def shrink(problem, mismatch, most_checks=300):
@@ -33,6 +32,8 @@ def _smaller(problem):
         yield from (_without_label(problem, j) for j in range(m))
     if len(problem.terms) > 1:
         yield from (replace(problem, terms=(term._replace(factor=1.0),)) for term in problem.terms)
+    yield from _less_context(problem)
+    yield from _plainer_weights(problem)
     yield from _plainer_options(problem)
     yield from _fewer_given(problem)
     yield from _plainer_numbers(problem)
@@ -50,14 +51,69 @@ def _without_label(problem, j):
         terms=tuple(_term_without_label(term, j) for term in problem.terms),
         k=min(k, most) if isinstance(k, int) else k,
         given=given,
+        context=None if problem.context is None else _context_without_label(problem.context, j),
     )
     return fit_pair(smaller)
 
 
 def _term_without_label(term, j):
+    term = term._replace(weights=_without(term.weights, j))
     if term.name != "weighted":
         return term
-    return Term(term.factor, term.name, tuple(w[:j] + w[j + 1 :] for w in term.parameters))
+    return term._replace(parameters=tuple(_without(weights, j) for weights in term.parameters))
+
+
+def _context_without_label(context, j):
+    parts = (
+        part._replace(
+            numbers=tuple(_without(row, j) for row in part.numbers),
+            labels=tuple(tuple(label - (label > j) for label in row if label != j) for row in part.labels),
+        )
+        for part in context.parts
+    )
+    return context._replace(parts=tuple(parts))
+
+
+def _without(numbers, j):
+    return (*numbers[:j], *numbers[j + 1 :])
+
+
+def _less_context(problem):
+    """No context, no scale, a part less, an instance of a part less, an empty selection of one."""
+    context = problem.context
+    if context is None:
+        return
+    yield replace(problem, context=None)
+    if context.scale != 1:
+        yield replace(problem, context=context._replace(scale=1.0))
+    for x, part in enumerate(context.parts):
+        rest = _without(context.parts, x)
+        if rest:
+            yield replace(problem, context=context._replace(parts=rest))
+        yield from (replace(problem, context=context._replace(parts=(*rest, less))) for less in _smaller_parts(part))
+
+
+def _smaller_parts(part):
+    for i, row in enumerate(part.labels):
+        if len(part.labels) > 1:
+            yield part._replace(numbers=_without(part.numbers, i), labels=_without(part.labels, i))
+        if row:
+            yield part._replace(labels=(*part.labels[:i], row[1:], *part.labels[i + 1 :]))
+        for j, number in enumerate(part.numbers[i]):
+            if number:
+                numbers = (*part.numbers[i][:j], 0, *part.numbers[i][j + 1 :])
+                yield part._replace(numbers=(*part.numbers[:i], numbers, *part.numbers[i + 1 :]))
+
+
+def _plainer_weights(problem):
+    """No weights, or one of them 1."""
+    for x, term in enumerate(problem.terms):
+        changes = [()] if term.weights else []
+        for j, weight in enumerate(term.weights):
+            if weight != 1:
+                changes.append((*term.weights[:j], 1.0, *term.weights[j + 1 :]))
+        for weights in changes:
+            yield replace(problem, terms=(*problem.terms[:x], term._replace(weights=weights), *problem.terms[x + 1 :]))
 
 
 def _plainer_options(problem):

@@ -1,13 +1,18 @@
 """The reference of the fuzz against exact fractions, against the other references, and against what is plain."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
+import fuzz.reference
 import numpy as np
 import pytest
 from fuzz import feasible
+from fuzz.asking import ask
 from fuzz.checks import check
 from fuzz.drawing import draw_problem
+from fuzz.elsewhere import Context, Elsewhere, Part, elsewhere_of
+from fuzz.problems import MACRO_CLASSES
 from fuzz.programs import HEADER, as_program
 from fuzz.reference import (
     BY_LAWS,
@@ -22,6 +27,7 @@ from fuzz.reference import (
     semi_empirical,
 )
 from fuzz.shrinking import shrink
+from reference import context as other_reference
 from reference import utilities
 
 import tailwise as tw
@@ -64,6 +70,58 @@ def test_expectation_in_fractions():
         total += chance * Fraction(sum(labels[:2]), max(1, sum(labels)))
     found = exact_by_enumeration([Term(1.0, "macro-recall")], Batch(5, 1, 5), 0, DELICATE, frozenset({0, 1}))
     assert found == pytest.approx(float(total), rel=1e-14)
+
+
+OTHERS = (((0.3, 0.8, 0.0), (0.6, 0.1, 1.0)), ((0, 1), (2,)))
+OBSERVED = (((1, 0, 0), (0, 1, 0), (1, 1, 0)), ((0,), (), (0, 2)))
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+@pytest.mark.parametrize("kinds", [(False,), (True,), (False, True)])
+@pytest.mark.parametrize("name", ["macro-precision", "macro-recall", "macro-f1", "macro-jaccard", "macro-gmean"])
+def test_what_is_elsewhere_is_that_of_the_other_reference(name, kinds, scale):
+    context = Context(tuple(Part(*(OBSERVED if known else OTHERS), known) for known in kinds), scale)
+    batch, psis = Batch(3 + context.n_instances, 3, 5 + context.n_slots), [other_reference.PSI[name]] * 3
+    matrix = [[0.3, 0.9, 0.2], [0.5, 0.0, 1.0], [0.7, 0.4, 0.1]]
+    is_chosen, labels = [[1, 0, 0], [0, 1, 1], [1, 0, 1]], [elsewhere_of(context, j) for j in range(3)]
+    other = {"t": [e.t for e in labels], "q": [e.q for e in labels], "p": [e.p for e in labels]}
+    other |= {"known_t": [e.known_hits for e in labels], "known_p": [e.known_hits + e.known_misses for e in labels]}
+    other |= {"n": context.n_instances, "failure": [e.failure for e in labels]}
+    for expect, expect_other in (
+        (semi_empirical, other_reference.expect_semi),
+        (exact_by_enumeration, other_reference.expect_exactly),
+        (exact_by_laws, other_reference.expect_exactly),
+    ):
+        found = 0.0
+        for j in range(3):
+            column, chosen = [row[j] for row in matrix], frozenset(i for i in range(3) if is_chosen[i][j])
+            found += expect([Term(1.0, name)], batch, j, column, chosen, labels[j])
+        assert found == pytest.approx(expect_other(psis, matrix, is_chosen, other), rel=1e-12)
+
+
+def test_what_is_elsewhere_by_hand():
+    """Half of a label with a hit of 0.3 and a miss of 0.6, and observed: two hits, a miss."""
+    parts = Part(*OTHERS, is_observed=False), Part(*OBSERVED, is_observed=True)
+    found = elsewhere_of(Context(parts, 0.5), 0)
+    assert found == pytest.approx(Elsewhere(0.15, 0.3, 1.0, 0.0, 1.5, 2.5, 0.0))
+    assert elsewhere_of(Context(parts[:1], 0.5), 0).failure == pytest.approx(0.7**0.5)
+
+
+def test_specificity_and_coverage_with_what_is_elsewhere():
+    """Specificity counts false positives and negatives elsewhere at their mean, coverage the chance of no hit."""
+    elsewhere = Elsewhere(hits=0.3, misses=0.6, q=2.0, n=4.0, failure=0.7)
+    batch, weights = Batch(5.0, 2, 3), (0.0, 2.0)
+    balanced = Term(1.0, "macro-balanced-accuracy", (), weights)
+    # One instance of probability 0.25, selected. Elsewhere 3.1 negatives, of which 1.7 are predicted.
+    specificity = 0.25 * 1.4 / 3.1 + 0.75 * 1.4 / 4.1
+    recall = exact_by_enumeration([Term(1.0, "macro-recall")], batch, 1, [0.25], frozenset([0]), elsewhere) * 2
+    found = exact_by_enumeration([balanced], batch, 1, [0.25], frozenset([0]), elsewhere)
+    assert found == pytest.approx(2 * (recall + specificity) / 4)
+    assert exact_by_enumeration([balanced], batch, 0, [0.25], frozenset([0]), elsewhere) == 0
+    coverage = Term(0.5, "coverage", (), weights)
+    for expect in (semi_empirical, exact_by_enumeration, exact_by_laws):
+        covered = expect([coverage], batch, 1, [0.25], frozenset([0]), elsewhere)
+        assert covered == pytest.approx(0.5 * 2 * (1 - 0.7 * 0.75) / 2)
 
 
 def test_weights_of_outcomes():
@@ -117,3 +175,20 @@ def run_program(text):
 
     exec(f"{HEADER}\ntw = recorder\n{text}", {"recorder": Recorder()})
     return called
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_program_asks_what_was_asked(seed):
+    """With weights and a context, which few problems have both."""
+    problem = draw_problem(seed)
+    weights = tuple(float(j % 3) for j in range(problem.shape[1]))
+    terms = tuple(
+        term._replace(weights=term.weights or weights) if term.name in MACRO_CLASSES else term for term in problem.terms
+    )
+    part = Part(((0.5,) * problem.shape[1],), ((0,),), is_observed=False)
+    problem = replace(problem, terms=terms, context=problem.context or Context((part,)))
+    answer = ask(problem, "expected_utility", k=1, selection=problem.given_labels(), expectation="semi")
+    *lines, call, _ = as_program(problem, answer.mismatch("value", "any")).splitlines()
+    names = {"fuzz": fuzz}
+    exec("\n".join((HEADER, *lines)), names)
+    assert eval(call, names) == answer.result
