@@ -45,7 +45,7 @@ FILES = {
     "unknown suffix": ("select a.txt -u macro-f1 -k 3 -o chosen.npz", r"."),
     "logits": (
         "select logits.npz -u macro-f1 -k 3 -o chosen.npz",
-        r"Got -2\.5 for instance 3, label 5\. Are these logits",
+        r"Got -2\.5 for instance 3, label 5\. If these are logits",
     ),
     "nan": ("select nan.npz -u macro-f1 -k 3 -o chosen.npz", r"Got nan for instance 3, label 5\."),
     "label twice": ("select twice.npz -u macro-f1 -k 3 -o chosen.npz", r"Instance 1 holds label 4 twice"),

@@ -304,7 +304,7 @@ DAMAGE = {
     ),
     "name bytes": (
         lambda folder: (folder / "labels.txt").write_bytes(b"\xff\xfe"),
-        r"labels\.txt must be text in UTF-8\. Invalid UTF-8 at byte 0",
+        r"labels\.txt must be UTF-8 text\. Invalid UTF-8 at byte 0",
     ),
 }
 

@@ -376,7 +376,7 @@ def test_names_of_other_labels_are_not_used(tmp_path, parts):
     (tmp_path / "labels.txt").write_text("a\na\nb\n")  # neither as many as the labels, nor different
     assert open_folder(tmp_path).load("test").label_names is None
     (tmp_path / "labels.txt").write_text("a\na\nb\nc\nd\ne\n")
-    with pytest.raises(FileError, match=r"labels\.txt: label names must differ\. Got 'a' twice"):
+    with pytest.raises(FileError, match=r"labels\.txt: label names must be unique\. Got 'a' twice"):
         open_folder(tmp_path).load("test")
 
 

@@ -360,7 +360,7 @@ def test_names_in_a_file_of_their_own(tmp_path):
 
 
 BAD_NAMES = {
-    "twice": (lambda: LabelNames(["a", "b", "a"]), InputError, r"label names must differ\. Got 'a' twice\."),
+    "twice": (lambda: LabelNames(["a", "b", "a"]), InputError, r"label names must be unique\. Got 'a' twice\."),
     "titles": (
         lambda: LabelNames(["a"], ["b", "c"]),
         InputError,
@@ -377,10 +377,10 @@ def test_bad_names(make, error, message):
 
 def test_bad_files_of_names(tmp_path, dense):
     (tmp_path / "labels.txt").write_text("a\na\n")
-    with pytest.raises(FileError, match=r"labels\.txt: label names must differ\. Got 'a' twice"):
+    with pytest.raises(FileError, match=r"labels\.txt: label names must be unique\. Got 'a' twice"):
         save(tmp_path / "a.jsonl", dense, label_names=tmp_path / "labels.txt")
     (tmp_path / "labels.txt").write_bytes(b"\xff\n")
-    with pytest.raises(FileError, match=r"labels\.txt must be text in UTF-8\. Invalid UTF-8 at byte 0\."):
+    with pytest.raises(FileError, match=r"labels\.txt must be UTF-8 text\. Invalid UTF-8 at byte 0\."):
         tw.datasets.load_label_names(tmp_path / "labels.txt")
 
 

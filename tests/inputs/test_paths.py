@@ -201,7 +201,7 @@ def test_names_of_other_labels(tmp_path):
     tw.save(tmp_path / "a.npz", PROBABILITIES)
     assert Candidates.of(tmp_path / "a.npz").label_names is None
     rows = Candidates.of(PROBABILITIES).rows
-    with pytest.raises(InputError, match=r"label_names must be one name for each of the 3 labels\. Got 2 names"):
+    with pytest.raises(InputError, match=r"label_names must hold one name for each of the 3 labels\. Got 2 names"):
         Candidates(*rows, 3, label_names=LabelNames(["q1", "q2"]))
 
 

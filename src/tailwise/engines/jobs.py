@@ -1,4 +1,4 @@
-"""Work in parts that several threads take, one part after another, until none is left."""
+"""Work split into parts, which several threads take one after another until none is left."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ __all__ = ["Job"]
 
 
 class Job:
-    """Calls of ``task(part, edges[part], edges[part + 1])``, one for each part.
+    """A call of ``task(part, edges[part], edges[part + 1])`` for each part.
 
-    The thread that made the job works on it, too, and is the only one that Ctrl-C can reach. So it alone may be stopped
-    within a part; the parts that other threads have begun are always finished before it goes on.
+    The thread that created the job also works on it, and is the only one that Ctrl-C can interrupt, possibly within a
+    part. It always waits until other threads have finished the parts that they have begun.
     """
 
     def __init__(self, edges: Sequence[int], task: Callable[[int, int, int], object]) -> None:
         self._task = task
         self._parts = [(part, first, last) for part, (first, last) in enumerate(pairwise(edges))][::-1]
-        self._n_running = 0  # parts in the hands of helpers
+        self._n_running = 0  # parts that helpers have begun
         self._failure: BaseException | None = None
         self._changed = Condition()
 
     def help(self) -> None:
-        """Take parts in a thread that helps; what a part raises is kept for the thread that made the job."""
+        """Take parts in a helper thread; an exception is kept for the thread that created the job."""
         while True:
             with self._changed:
                 if not self._parts:
@@ -42,7 +42,7 @@ class Job:
                 self._changed.notify_all()
 
     def run(self) -> None:
-        """Take parts in the thread that made the job, and wait for the others; raises what any part raised."""
+        """Take parts in the thread that created the job, wait for the others, and raise what any part raised."""
         try:
             while (part := self._take()) is not None:
                 self._task(*part)
@@ -56,7 +56,7 @@ class Job:
             return self._parts.pop() if self._parts else None
 
     def _wait(self) -> None:
-        """Drop the parts that nobody has begun, and wait for those that are running; Ctrl-C waits with it."""
+        """Drop the parts not yet begun and wait for the running ones; Ctrl-C takes effect after that."""
         interrupt: KeyboardInterrupt | None = None
         while True:
             try:
