@@ -1,15 +1,15 @@
 """The exceptions a user can catch.
 
 TailwiseError
-├── InputError        (also a ValueError)   a parameter breaks its rule
-│   ├── UtilityError                        a utility that is unknown, ill-formed or lacks what it needs
+├── InputError        (also a ValueError)   an invalid argument
+│   ├── UtilityError                        a utility that is unknown, malformed or incomplete
 │   └── FormulaError                        a formula that cannot be compiled or evaluated
 ├── FileError         (also an OSError)     a file that cannot be read or written
 ├── NumericalError    (also an ArithmeticError)  numbers too extreme to compute with
 └── MissingExtraError (also an ImportError) an optional dependency that is not installed
 
-Interrupted           (a KeyboardInterrupt) Ctrl-C during a search; `best` is what was found by then
-EmptySlotsWarning     (a UserWarning)       instances with fewer candidates than their budget keep empty slots
+Interrupted           (a KeyboardInterrupt) Ctrl-C during a search; `best` holds the best result so far
+EmptySlotsWarning     (a UserWarning)       instances with fewer candidates than their budget have empty slots
 """
 
 from typing import Any
@@ -28,19 +28,19 @@ __all__ = [
 
 
 class TailwiseError(Exception):
-    """Base of every error that tailwise raises on purpose."""
+    """Base class of all errors that tailwise raises deliberately."""
 
 
 class InputError(TailwiseError, ValueError):
-    """A parameter breaks its rule; the message names the parameter, the rule, what came, and the remedy."""
+    """An invalid argument; the message names the parameter, the rule, the value received and a remedy."""
 
 
 class UtilityError(InputError):
-    """A utility that is unknown, ill-formed, or lacks what it needs (label priors, for instance)."""
+    """A utility that is unknown, malformed, or lacks something it needs (label priors, for instance)."""
 
 
 class FormulaError(InputError):
-    """A user's formula that cannot be compiled or evaluated."""
+    """A user-defined formula that cannot be compiled or evaluated."""
 
 
 class FileError(TailwiseError, OSError):
@@ -48,7 +48,7 @@ class FileError(TailwiseError, OSError):
 
 
 class NumericalError(TailwiseError, ArithmeticError):
-    """A result that is not finite, or outside the range of the utility: the numbers are too extreme to compute with."""
+    """A result that is not finite or lies outside the range of the utility, because the inputs are too extreme."""
 
 
 class MissingExtraError(TailwiseError, ImportError):
@@ -61,7 +61,7 @@ class Interrupted(KeyboardInterrupt):
     Attributes
     ----------
     best : Selection or Certificate
-        The best selection, or the least upper bound, that was found by then.
+        The best selection, or the lowest upper bound, found so far.
     """
 
     def __init__(self, best: Any) -> None:
@@ -70,4 +70,4 @@ class Interrupted(KeyboardInterrupt):
 
 
 class EmptySlotsWarning(UserWarning):
-    """Instances with fewer candidates than their budget keep empty slots (-1)."""
+    """Some instances have fewer candidates than their budget, which leaves empty slots (-1)."""

@@ -108,7 +108,9 @@ def test_get_from_an_archive(capsys, tmp_path, archive, monkeypatch):
     )
     code, out, err = call(capsys, "data", "get", "wiki10-31k", "--archive", "a.zip")
     assert (code, out) == (2, "")
-    assert re.search(r"must not exist yet\. Got Wiki10-31K, which does\. .*Use --overwrite to replace it\.\n", err)
+    assert re.search(
+        r"must not exist\. Got Wiki10-31K, which exists\. .*Use overwrite=True \(--overwrite\) to replace it\.\n", err
+    )
     assert call(capsys, "data", "get", "wiki10-31k", "--archive", "a.zip", "--overwrite", "--quiet") == (0, "", "")
 
 
@@ -136,34 +138,34 @@ def test_get_drawn_data(capsys, tmp_path):
 
 BAD = {
     "name": ("data get eurlex4k", r"Got 'eurlex4k'\. Did you mean Eurlex-4K\?"),
-    "info": ("data info nothing", r"name must be that of a data set in the catalogue\. Got 'nothing'"),
+    "info": ("data info nothing", r"name must be a data set of the catalogue\. Got 'nothing'"),
     "folder": ("data info empty", r"which has neither Y\.tst\.npz nor test\.txt"),
     "archive": ("data get Eurlex-4K --archive none.zip", r"archive must name a file that exists\. Got none\.zip"),
-    "text": ("data get Wiki10-31K --archive text.zip", r"text\.zip must be a whole and valid archive"),
+    "text": ("data get Wiki10-31K --archive text.zip", r"text\.zip must be a complete and valid archive"),
     "outside": (
         "data get Wiki10-31K --archive evil.zip",
-        r"only files below its own folder\. Got the member '\.\./evil'",
+        r"only files inside its own folder\. Got the member '\.\./evil'",
     ),
     "checksum": (
         f"data get Eurlex-4K --archive a.zip --sha256 {'0' * 64}",
-        r"must have the sha256 0{64}, as you gave it\. Got \w{64}",
+        r"must have the sha256 0{64}, as given\. Got \w{64}",
     ),
     "no checksum": (
         "data get Eurlex-4K --archive a.zip --sha256 zz",
         r"sha256 must be 64 hexadecimal digits\. Got 'zz'",
     ),
     "published": ("data get Eurlex-4K --archive a.zip", r"must have the md5 \w{32}, as published for Eurlex-4K\. Got "),
-    "exists": ("data get Wiki10-31K --archive a.zip --out full", r"Got full, which holds something else"),
-    "thesis": ("data get Wiki10-31K --archive a.zip --out full --overwrite", r"Got full, which holds something else"),
+    "exists": ("data get Wiki10-31K --archive a.zip --out full", r"Got full, which holds other files"),
+    "thesis": ("data get Wiki10-31K --archive a.zip --out full --overwrite", r"Got full, which holds other files"),
     "drawn thesis": (
         "data get Eurlex-4K --synthetic --scale 0.02 --out full --overwrite",
-        r"Got full, which holds something else\. Choose another folder",
+        r"Got full, which holds other files\. Choose another folder",
     ),
     "no data": (
         "data get Wiki10-31K --archive other.zip",
         r"Got other\.zip, which has neither Y\.tst\.npz nor test\.txt",
     ),
-    "here": ("data get Wiki10-31K --archive a.zip --out .", r"Got \., which holds something else"),
+    "here": ("data get Wiki10-31K --archive a.zip --out .", r"Got \., which holds other files"),
     "lock": ("data info locked", r"tailwise-lock\.json must be a lock file that tailwise wrote\. It is damaged"),
     "drawn archive": (
         "data get Eurlex-4K --synthetic --archive a.zip --sha256 00",
@@ -172,10 +174,10 @@ BAD = {
     "seed": ("data get Eurlex-4K --archive a.zip --seed 0", r"--scale, --seed go with --synthetic only\. Got --seed\."),
     "two places": (
         "data get Eurlex-4K --archive a.zip --url http://x/",
-        r"one place, url or archive\. Got http://x/ and",
+        r"either url or archive\. Got both, http://x/ and",
     ),
     "no folder above": ("data get Eurlex-4K --archive a.zip --out none/out", r"none is not a folder\. Create it first"),
-    "scale": ("data get Eurlex-4K --synthetic --scale 2", r"scale must lie above 0 and be at most 1\. Got 2\.0"),
+    "scale": ("data get Eurlex-4K --synthetic --scale 2", r"scale must be above 0 and at most 1\. Got 2\.0"),
     "scheme": ("data get Eurlex-4K --url ftp://127.0.0.1/a.zip", r"begins with http:// or https://\. Got ftp"),
     "no address": ("data get Eurlex-4K --url=", r"begins with http:// or https://\. Got \. Check"),
     "address": ("data get Eurlex-4K --url http://[::1", r"begins with http:// or https://\. Got http://\[::1\. Check"),

@@ -102,7 +102,7 @@ def test_a_name_that_cannot_be_shown(folder, name, environment, shown):
     assert os.path.exists(os.fsencode(folder) + b"/" + name)
     code, out, err = start(folder, *SELECT, name, **environment)
     assert (code, out) == (2, b"")
-    assert b"Got " + shown + b", which does" in err
+    assert b"Got " + shown + b", which exists" in err
 
 
 @needs_linux

@@ -45,12 +45,15 @@ FILES = {
     "unknown suffix": ("select a.txt -u macro-f1 -k 3 -o chosen.npz", r"."),
     "logits": (
         "select logits.npz -u macro-f1 -k 3 -o chosen.npz",
-        r"Got -2\.5 for instance 3, label 5\. Are these logits",
+        r"Got -2\.5 for instance 3, label 5\. If these are logits",
     ),
     "nan": ("select nan.npz -u macro-f1 -k 3 -o chosen.npz", r"Got nan for instance 3, label 5\."),
     "label twice": ("select twice.npz -u macro-f1 -k 3 -o chosen.npz", r"Instance 1 holds label 4 twice"),
     "no folder for the output": (SELECT.replace("chosen", "none/chosen"), r"folder that exists\. Got none/chosen\.npz"),
-    "output exists": (SELECT.replace("chosen", "truth"), r"Got truth\.npz, which does\. Use --overwrite"),
+    "output exists": (
+        SELECT.replace("chosen", "truth"),
+        r"Got truth\.npz, which exists\. Use overwrite=True \(--overwrite\)",
+    ),
     "output without suffix": (SELECT.replace("chosen.npz", "chosen"), r"must end in a known suffix"),
     "output is a folder": (SELECT.replace("chosen.npz", "."), r"."),
 }

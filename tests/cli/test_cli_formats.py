@@ -43,7 +43,7 @@ def test_selections_in_any_format(data, expected, output, capsys):
     assert main(["evaluate", "truth.npz", output, "--format", "json", "-k", "2"]) == 0
     assert json.loads(capsys.readouterr().out) == dict(tw.evaluate(data.truth, expected, k=2))
     assert select("probabilities.npz", output) == 2
-    assert "which does. Use --overwrite" in capsys.readouterr().err
+    assert "which exists. Use overwrite=True (--overwrite)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("output", ["out.txt", "out.jsonl", "out.parquet"])
@@ -112,10 +112,10 @@ def write(name, content):
 
 BAD = {
     "line": ("select bad.txt", r"bad\.txt, line 3: expected a finite number after the colon\. Got '2:x'"),
-    "count": ("select count.txt", r"count\.txt must hold the 3 instances that its first line says\. Got 2 lines"),
+    "count": ("select count.txt", r"count\.txt must hold 3 instances, as its first line states\. Got 2 lines"),
     "range": ("select range.txt", r"range\.txt, line 2: expected a number below 4 before the colon\. Got '4:1'"),
-    "cut short": ("select cut.txt.gz", r"cut\.txt\.gz must be a whole \.gz file\. It was cut short"),
-    "order": ("select p.txt -o out.svm", r"svmlight text does not hold ranking\. Use \.npz"),
+    "cut short": ("select cut.txt.gz", r"cut\.txt\.gz must be a complete \.gz file\. It is truncated"),
+    "order": ("select p.txt -o out.svm", r"svmlight text cannot hold ranking\. Use \.npz"),
     "names": ("select p.txt --label-names names.txt", r"p\.txt must hold labels below 1, the number of labels\. Got 3"),
     "named and numbered": ("select n.txt --priors training.npz", r"n\.txt names its labels and training\.npz numbers"),
     "filter": ("evaluate truth.npz truth.npz --filter bad.txt", r"bad\.txt, line 1: expected two numbers"),

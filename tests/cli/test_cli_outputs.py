@@ -30,7 +30,7 @@ def test_a_file_that_appears_while_selecting(folder, monkeypatch, capsys, output
     during(monkeypatch, "tailwise.datasets.save_selection", lambda: Path(output).write_text("thesis"))
     assert main([*SELECT, output]) == 2
     err = capsys.readouterr().err
-    assert f"{output} was created, or is in use, since the command started. It was left as it is." in err
+    assert f"{output} was created, or is in use, in the meantime. It was not changed." in err
     assert f"The result is in kept-{output}" in err
     assert Path(output).read_text() == "thesis"
     assert load_selection(f"kept-{output}").shape[0] == 200
@@ -80,7 +80,7 @@ def test_a_folder_in_place_of_that_of_a_run(data_folder, monkeypatch, capsys):
 
     during(monkeypatch, "tailwise.datasets.open_folder", replace_folder)
     assert main(RUN) == 2
-    assert "was created since the command started. It was left as it is. The result is in" in capsys.readouterr().err
+    assert "was created in the meantime. It was not changed. The result is in" in capsys.readouterr().err
     assert Path("out", "run.json").read_text() == "thesis"
     assert load_selection(Path("kept-out", "selection.npz")).shape[0] == 60
 

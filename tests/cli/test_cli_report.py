@@ -43,7 +43,7 @@ def test_elsewhere_and_quietly(place, capsys):
 def test_a_page_is_replaced_only_when_asked_for(place, capsys):
     (place / "page.html").write_text("precious")
     assert main(["report", "out", "-o", "page.html", *ALPHAS]) == 2
-    assert "Got page.html, which does. Use --overwrite to replace it." in capsys.readouterr().err
+    assert "Got page.html, which exists. Use overwrite=True (--overwrite) to replace it." in capsys.readouterr().err
     assert (place / "page.html").read_text() == "precious"
     assert main(["report", "out", "-o", "page.html", *ALPHAS, "--overwrite"]) == 0
     assert (place / "page.html").stat().st_size > 1_000_000
@@ -119,7 +119,7 @@ DAMAGE = {
     "no truth": (remove("truth.npz"), r"out must hold truth\.npz, which run.json lists"),
     "no priors": (remove("priors.npz"), r"out must hold priors\.npz"),
     "no probabilities": (remove("probabilities.npz"), r"out must hold probabilities\.npz"),
-    "broken priors": (write("priors.npz", b"no zip"), r"priors\.npz must hold the counts of labels"),
+    "broken priors": (write("priors.npz", b"no zip"), r"priors\.npz must hold the label counts"),
     "other priors": (write_matrix("priors.npz", np.eye(3)), r"priors\.npz must hold the counts .* Got indices"),
     "broken probabilities": (write("probabilities.npz", b"no zip"), r"probabilities\.npz must be an \.npz file"),
     "other truth": (write_matrix("truth.npz", np.eye(3)), r"truth\.npz must be of shape \(60, 30\).* Got \(3, 3\)"),

@@ -239,7 +239,7 @@ def test_only_an_earlier_run_is_replaced_and_only_when_asked_for(place, capsys):
     assert main([*RUN, "--quiet"]) == 0
     (place / "out" / "probabilities.npz").unlink()
     assert main([*RUN]) == 2
-    assert "Got out, which does. Use --overwrite to replace it." in capsys.readouterr().err
+    assert "Got out, which exists. Use overwrite=True (--overwrite) to replace it." in capsys.readouterr().err
     assert not (place / "out" / "probabilities.npz").exists()
     assert main([*RUN, "--overwrite", "--quiet"]) == 0
     assert (place / "out" / "probabilities.npz").exists()
@@ -292,7 +292,10 @@ DAMAGE = {
     ),
     "features": (change("X.tst.npz", np.ones((60, 9))), r"X\.tst\.npz must have the 40 features .* Got 9\."),
     "test labels": (change("Y.tst.npz", np.eye(60)), r"Y\.tst\.npz must have the 30 labels of Y\.trn\.npz\. Got 60\."),
-    "test rows": (change("Y.tst.npz", np.eye(30)), r"features and labels of the same test instances\. Got 60 and 30\."),
+    "test rows": (
+        change("Y.tst.npz", np.eye(30)),
+        r"features and labels for the same test instances\. Got 60 and 30\.",
+    ),
     "no training labels": (
         lambda folder: (folder / "Y.trn.npz").unlink(),
         r"data must hold features and labels of training instances, as X\.trn\.npz with Y\.trn\.npz",
@@ -304,7 +307,7 @@ DAMAGE = {
     ),
     "name bytes": (
         lambda folder: (folder / "labels.txt").write_bytes(b"\xff\xfe"),
-        r"labels\.txt must be text in UTF-8\. Invalid UTF-8 at byte 0",
+        r"labels\.txt must be UTF-8 text\. Invalid UTF-8 at byte 0",
     ),
 }
 
@@ -316,7 +319,7 @@ def test_bad_data(place, capsys, monkeypatch, damage, message):
 
 
 OPTIONS = {
-    "no folder": (("run", "none", *RUN[2:]), r"must name a folder with a data set\. Got none, which does not"),
+    "no folder": (("run", "none", *RUN[2:]), r"must name the folder of a data set\. Got none, which does not"),
     "utility": ((*RUN, "-u", "macro-f2"), r"Got 'macro-f2'\. Did you mean macro-fbeta\(2\)\?"),
     "k": ((*RUN, "-k", "31"), r"k must be an integer between 1 and 30, the number of labels\. Got 31\."),
     "method": ((*RUN, "--method", "best"), r"method must be one of auto, .*, greedy, tree\. Got 'best'\."),

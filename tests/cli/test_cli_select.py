@@ -108,7 +108,10 @@ def test_an_output_that_exists_is_replaced_only_when_asked_for(run, folder):
     (folder / "chosen.npz").write_bytes(b"precious")
     refused = run(folder, *arguments)
     assert refused.code == 2
-    assert re.fullmatch(r"tailwise: error: .*chosen\.npz, which does\. Use --overwrite to replace it\.\n", refused.err)
+    assert re.fullmatch(
+        r"tailwise: error: .*chosen\.npz, which exists\. Use overwrite=True \(--overwrite\) to replace it\.\n",
+        refused.err,
+    )
     assert (folder / "chosen.npz").read_bytes() == b"precious"
     assert run(folder, *arguments, "--overwrite").code == 0
     assert load_selection(folder / "chosen.npz").shape == (200, 60)

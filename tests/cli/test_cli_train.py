@@ -126,7 +126,7 @@ def test_outputs_that_exist_are_replaced_only_when_asked_for(place, capsys, name
     (place / name).write_bytes(b"precious")
     arguments = "train", "data", "-o", "model.tree", "--calibrator", "calibrator.npz", "--folds", "2", *QUICK
     assert main([*arguments]) == 2
-    assert f"Got {name}, which does. Use --overwrite" in capsys.readouterr().err
+    assert f"Got {name}, which exists. Use overwrite=True (--overwrite)" in capsys.readouterr().err
     assert (place / name).read_bytes() == b"precious"
     assert main([*arguments, "--overwrite"]) == 0
     assert LabelTree.load("model.tree").n_labels_ == Calibrator.load("calibrator.npz").n_labels_ == 30
@@ -151,8 +151,8 @@ def bad_place(place):
 
 TRAIN, PREDICT = "train data -o new.tree", "predict model.tree data/X.tst.npz -o p.npz"
 ERRORS = {
-    "no folder": ("train none -o new.tree", r"must name a folder with a data set\. Got none, which does not exist"),
-    "empty folder": ("train empty -o new.tree", r"must name a folder with a data set\. Got empty, which has neither"),
+    "no folder": ("train none -o new.tree", r"must name the folder of a data set\. Got none, which does not exist"),
+    "empty folder": ("train empty -o new.tree", r"must name the folder of a data set\. Got empty, which has neither"),
     "no features": ("train unfinished -o new.tree", r"unfinished must hold features and labels of training instances"),
     "three names": ("train a b c -o new.tree", r"DATA must be a folder, or two files.*Got 3 names\."),
     "no file": ("train none.npz data/Y.trn.npz -o new.tree", r"path must name a file that exists\. Got none\.npz"),
@@ -191,7 +191,10 @@ ERRORS = {
     "other calibrator": (f"{PREDICT} --calibrator other.npz", r"probabilities must be of 2 labels\. Got 30\."),
     "no calibrator": (f"{PREDICT} --calibrator model.tree", r"model\.tree must be a whole file that Calibrator\.save"),
     "suffix": (PREDICT.replace("p.npz", "p.docx"), r"must end in a known suffix"),
-    "exists": (PREDICT.replace("p.npz", "fewer.npz"), r"Got fewer\.npz, which does\. Use --overwrite"),
+    "exists": (
+        PREDICT.replace("p.npz", "fewer.npz"),
+        r"Got fewer\.npz, which exists\. Use overwrite=True \(--overwrite\)",
+    ),
 }
 
 

@@ -62,7 +62,7 @@ def test_no_permission(path, monkeypatch):
 
     # The superuser may read everything, so the refusal is played.
     monkeypatch.setattr("tailwise.datasets.formats.disk.open", refuse, raising=False)
-    assert_refused(path, r"path must name a file that may be read\. Got .*: Permission denied\. Check its name")
+    assert_refused(path, r"path must name a readable file\. Got .*: Permission denied\. Check its name")
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", pickle.dumps({"format": "csr"})])
@@ -87,7 +87,7 @@ def test_a_changed_byte_is_found(path):
     content[content.index(np.float64(0.7).tobytes()) + 3] ^= 1
     path.write_bytes(content)
     assert_refused(
-        path, r"must be a whole and valid \.npz file\. Reading it failed with BadZipFile: .*\. Copy it again"
+        path, r"must be a complete and valid \.npz file\. Reading it failed with BadZipFile: .*\. Copy it again"
     )
 
 
@@ -128,7 +128,7 @@ def test_more_than_fits_in_memory(path, monkeypatch):
 
     write_parts(path)
     monkeypatch.setattr("tailwise.datasets.formats.npz.sp.load_npz", refuse)
-    assert_refused(path, "must fit in memory. It asks for more than there is: Unable to allocate 9 PiB")
+    assert_refused(path, "must fit in memory. It does not: Unable to allocate 9 PiB")
 
 
 @pytest.mark.parametrize("write", [np.savez, np.savez_compressed])
@@ -185,7 +185,7 @@ def test_a_missing_array(path, missing):
 def test_arrays_that_make_no_matrix(path, changes):
     write_parts(path, **changes)
     assert_refused(
-        path, r"(must be a whole and valid \.npz file\. Reading it failed with |the matrix in .* must have )"
+        path, r"(must be a complete and valid \.npz file\. Reading it failed with |the matrix in .* must have )"
     )
 
 

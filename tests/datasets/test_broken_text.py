@@ -18,15 +18,15 @@ WRONG = {
         "1 3 4\n1 3:1\n",
         r"line 2: expected a number below 3 before the colon\. Got '3:1",
     ),
-    "header too large": ("a.txt", "3 3 4\n1 0:1\n2 1:1\n", r"the 3 instances that its first line says\. Got 2 lines"),
-    "header too small": ("a.txt", "1 3 4\n1 0:1\n2 1:1\n", r"the 1 instances that its first line says\. Got 2 lines"),
+    "header too large": ("a.txt", "3 3 4\n1 0:1\n2 1:1\n", r"3 instances, as its first line states\. Got 2 lines"),
+    "header too small": ("a.txt", "1 3 4\n1 0:1\n2 1:1\n", r"1 instances, as its first line states\. Got 2 lines"),
     "no instances": ("a.txt", "0 3 4\n", r"line 1: expected numbers from 1 to 2147483647\. Got '0 3 4'"),
-    "header alone": ("a.txt", "2 3 4\n", r"the 2 instances that its first line says\. Got 0 lines"),
+    "header alone": ("a.txt", "2 3 4\n", r"2 instances, as its first line states\. Got 0 lines"),
     "split label": ("a.txt", "2 4\n4:1\n1:1\n", r"line 2: expected a number below 4 before the colon\. Got '4:1'"),
     "split twice": ("a.txt", "2 4\n1:1\n2:1 1:1 2:3\n", r"Line 3 holds label 2 twice\. Merge the two"),
-    "split header": ("a.txt", "3 4\n1:1\n2:1\n", r"the 3 instances that its first line says\. Got 2 lines"),
+    "split header": ("a.txt", "3 4\n1:1\n2:1\n", r"3 instances, as its first line states\. Got 2 lines"),
     "svmlight": ("a.svm", "1 0:1\n\n2 qid:3 1:1\n", r"line 3: expected a pair number:value\. Got 'qid:3 1:1'"),
-    "svmlight empty": ("a.svm", "# nothing\n\n", r"a\.svm must hold at least one instance\. It holds none\."),
+    "svmlight empty": ("a.svm", "# nothing\n\n", r"a\.svm must hold at least one instance\. It is empty\."),
     "prediction": ("a.txt", "1:0.5 2:0.4\n3:0.5 4\n", r"line 2: expected a colon after the number\. Got '4'"),
     "prediction twice": ("a.txt", "1:0.5\n\n2:0.4 3:1 2:0.3\n", r"Line 3 holds label 2 twice"),
     "named prediction": ("a.txt", "a:0.5 b:0.4\nc:x\n", r"line 2: expected a pair label:score\. Got 'c:x'"),
@@ -40,14 +40,14 @@ WRONG = {
     ),
     "json array": ("a.jsonl", "[1, 2]\n", r"line 1: expected an object"),
     "json blank": ("a.jsonl", '{"labels": [1]}\n\n', r"line 2: expected an object .* Got ''"),
-    "json scores": ("a.jsonl", '{"labels": [1], "scores": []}\n', r"line 1: expected 1 scores, as many as labels"),
+    "json scores": ("a.jsonl", '{"labels": [1], "scores": []}\n', r"line 1: expected 1 scores, one per label"),
     "json nan": ("a.jsonl", '{"labels": [1], "scores": [NaN]}\n', r"line 1: expected 1 scores.*Got '\[nan\]'"),
     "json text": (
         "a.jsonl",
         '{"labels": [1], "scores": ["1"]}\n',
         r"line 1: expected 1 scores, .* all numbers of at most 3",
     ),
-    "json mixed": ("a.jsonl", '{"labels": ["a"]}\n{"labels": [1]}\n', r"line 2: expected a name of a label.*Got '1'"),
+    "json mixed": ("a.jsonl", '{"labels": ["a"]}\n{"labels": [1]}\n', r"line 2: expected a label name.*Got '1'"),
     "json mixed numbers": (
         "a.jsonl",
         '{"labels": [1]}\n{"labels": ["a"]}\n',
@@ -56,9 +56,17 @@ WRONG = {
     "json negative": ("a.jsonl", '{"labels": [-1]}\n', r"line 1: expected a label number of at least 0\. Got '-1'"),
     "json fraction": ("a.jsonl", '{"labels": [1.5]}\n', r"line 1: expected a label number of at least 0\. Got '1.5'"),
     "json twice": ("a.jsonl", '{"labels": []}\n{"labels": [1, 1]}\n', r"Line 2 holds label 1 twice"),
-    "json empty": ("a.jsonl", "", r"a\.jsonl must hold at least one instance\. It holds none"),
-    "no parquet": ("a.parquet", "no table", r"a\.parquet must be a whole and valid Parquet file\. Reading it failed:"),
-    "no npy": ("a.npy", "no array", r"a\.npy must be a whole and valid \.npy file of numbers\. Reading it failed with"),
+    "json empty": ("a.jsonl", "", r"a\.jsonl must hold at least one instance\. It is empty"),
+    "no parquet": (
+        "a.parquet",
+        "no table",
+        r"a\.parquet must be a complete and valid Parquet file\. Reading it failed:",
+    ),
+    "no npy": (
+        "a.npy",
+        "no array",
+        r"a\.npy must be a complete and valid \.npy file of numbers\. Reading it failed with",
+    ),
 }
 
 
@@ -82,7 +90,7 @@ def test_a_gz_that_is_cut_short(tmp_path, name):
     save(tmp_path / name, np.random.default_rng(0).random((50, 20)))
     content = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(content[: len(content) // 2])
-    with pytest.raises(FileError, match=r"must be a whole \.gz file\. It was cut short\. Copy or download it again"):
+    with pytest.raises(FileError, match=r"must be a complete \.gz file\. It is truncated\. Copy or download it again"):
         load(tmp_path / name)
 
 
@@ -115,9 +123,9 @@ PAIRS = {
     "shapes": (
         [[1, 2]],
         [[0.5]],
-        r"must be two arrays of one shape \(n, k'\), .* Got int64 \(1, 2\) and float64 \(1, 1\)",
+        r"in arrays of the same shape \(n, k'\)\. Got int64 \(1, 2\) and float64 \(1, 1\)",
     ),
-    "fractions": ([[0.5]], [[0.5]], r"label numbers and scores\. Got float64"),
+    "fractions": ([[0.5]], [[0.5]], r"label numbers and scores in arrays .* Got float64"),
     "negative": ([[-2]], [[0.5]], r"label numbers from 0 to 2147483646, or -1 for an empty slot\. Got -2\."),
     "twice": ([[1, 1]], [[0.5, 0.5]], r"Instance 0 holds label 1 twice"),
 }
@@ -139,7 +147,7 @@ def test_half_a_pair(tmp_path):
 
 def test_arrays_of_objects_are_never_opened(tmp_path):
     np.save(tmp_path / "a.npy", np.array([[1], [1, 2]], dtype=object), allow_pickle=True)
-    with pytest.raises(FileError, match=r"it holds Python objects, not numbers.* all rows of one length"):
+    with pytest.raises(FileError, match=r"it holds Python objects, not numbers.* with rows of equal length"):
         load(tmp_path / "a.npy")
 
 
@@ -162,11 +170,11 @@ TABLES = {
     "negative": ({"instance": [0], "label": [-1]}, r"numbers from 0 to 2147483646 in the column label\. Got -1"),
     "missing": (
         {"instance": [0, None], "label": [1, 1]},
-        r"a value in every line of the column instance\. 1 are missing",
+        r"a value in every row of the column instance\. Got 1 missing values",
     ),
     "text": (
         {"instance": [0], "label": [1], "probability": ["x"]},
-        r"a number in every line of the column probability",
+        r"a number in every row of the column probability",
     ),
     "twice": ({"instance": [3, 3], "label": ["b", "b"]}, r"Instance 3 holds label 'b' twice"),
     "ranks": (
@@ -189,7 +197,7 @@ def test_a_table_cut_short(tmp_path):
     content = (tmp_path / "a.parquet").read_bytes()
     for share in (0.3, 0.9):
         (tmp_path / "a.parquet").write_bytes(content[: int(share * len(content))])
-        with pytest.raises(FileError, match="must be a whole and valid Parquet file"):
+        with pytest.raises(FileError, match="must be a complete and valid Parquet file"):
             load(tmp_path / "a.parquet")
 
 
@@ -217,10 +225,14 @@ def test_filters(tmp_path):
 @pytest.mark.parametrize("line", ["1", "1 2 3", "a 1", "1 -2", "1:2"])
 def test_a_wrong_filter(tmp_path, line):
     (tmp_path / "filter.txt").write_text(f"0 3\n{line}\n")
-    with pytest.raises(FileError, match=rf"filter\.txt, line 2: expected two numbers, .* Got '{line}'"):
+    with pytest.raises(
+        FileError, match=rf"filter\.txt, line 2: expected the numbers of an instance and a label. Got '{line}'"
+    ):
         load_filter(tmp_path / "filter.txt")
     (tmp_path / "filter.txt").write_text("0 99999999999999999999\n")
-    with pytest.raises(FileError, match=r"line 1: expected two numbers, .* Got '0 99999999999999999999'"):
+    with pytest.raises(
+        FileError, match=r"line 1: expected the numbers of an instance and a label. Got '0 99999999999999999999'"
+    ):
         load_filter(tmp_path / "filter.txt")
 
 
@@ -240,7 +252,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, name):
 
     monkeypatch.setattr("tailwise.datasets.formats.disk.open", open_full, raising=False)
     with pytest.raises(
-        FileError, match=r"could not be written: .*[Nn]o space left on device.*Free the space or choose"
+        FileError, match=r"could not be written: .*[Nn]o space left on device.*Free some space or choose"
     ):
         save(tmp_path / name, np.random.default_rng(0).random((300, 300)))
     assert not os.listdir(tmp_path)

@@ -37,7 +37,7 @@ def fetch(url, tmp_path, **options):
 
 def refuse(url, tmp_path, reason):
     """Nothing is left of a download that failed, and the error says what to do."""
-    remedy = "Try again, or download the archive with a browser and give it as archive (--archive FILE)."
+    remedy = "Try again, or download the archive with a browser and pass it as archive (--archive FILE)."
     with pytest.raises(FileError, match=rf"could not be downloaded: (?s:.*){reason}(?s:.*)\. {re.escape(remedy)}$"):
         get_data("Wiki10-31K", tmp_path / "out", url=url)
     assert not os.listdir(tmp_path)
@@ -75,7 +75,7 @@ def test_a_connection_that_breaks_again_and_again(server, tmp_path):
 def test_a_file_that_was_cut_short_is_no_archive(server, tmp_path):
     server.says_length = False
     server.cut_after = [100_000]
-    with pytest.raises(FileError, match=r"/a\.zip must be a whole and valid archive"):
+    with pytest.raises(FileError, match=r"/a\.zip must be a complete and valid archive"):
         get_data("Wiki10-31K", tmp_path / "out", url=server.url + "/a.zip")
     assert not os.listdir(tmp_path)
 
@@ -120,7 +120,7 @@ def test_a_page_in_place_of_an_archive(server, tmp_path):
     "url", ["file:///etc/hosts", "http://", "http:///a.zip", "http://[bad", "a.zip", "ftp://x/a.zip"]
 )
 def test_only_http(tmp_path, url):
-    with pytest.raises(InputError, match=rf"url must be an address .* https://\. Got {re.escape(url)}\. Check"):
+    with pytest.raises(InputError, match=rf"url must begin with .* name a host\. Got {re.escape(url)}\. Check"):
         get_data("Wiki10-31K", tmp_path / "out", url=url)
     assert not os.listdir(tmp_path)
 

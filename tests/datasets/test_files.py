@@ -150,7 +150,7 @@ def test_labels_are_ones_without_stored_zeros(tmp_path):
 @pytest.mark.parametrize(("value", "came"), [(0.25, "0.25"), (2, "2"), (-1, "-1"), (np.nan, "nan")])
 def test_labels_other_than_0_and_1_are_refused(tmp_path, value, came):
     save(tmp_path / "a.npz", np.array([[1, value]]))
-    with pytest.raises(FileError, match=rf"a\.npz must hold only 0 and 1\. Got {came}\. Is this"):
+    with pytest.raises(FileError, match=rf"a\.npz must hold only 0 and 1\. Got {came}\. Give a file of true labels"):
         load_labels(tmp_path / "a.npz")
 
 
@@ -196,7 +196,7 @@ def write_selection(path, matrix, labels):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([[0, 1], [1, 0]], "must hold the same selection in its matrix and in its array labels"),
+        ([[0, 1], [1, 0]], "must hold the same selection in its matrix and in its array 'labels'"),
         ([[0, 2]], "must hold the same selection"),
         ([[0, 2], [1, 7]], r"labels in .*a\.npz must hold labels from 0 to 2, or -1 for an empty slot. Got 7"),
         ([[0, 0], [1, 2]], "Instance 0 holds label 0 twice"),

@@ -248,7 +248,7 @@ def test_a_selection_without_order_is_not_given_one(tmp_path):
     unranked = Chosen.of(CHOSEN.to_csr())
     for name in ("a.txt", "a.jsonl", "a-labels.npy"):
         with pytest.raises(
-            InputError, match=r"must be in a format that stores no order, because the selection has none\. Use \.npz"
+            InputError, match=r"must have a format without an order of labels, as the selection has none\. Use \.npz"
         ):
             save_selection(tmp_path / name, unranked)
     for name in ("a.npz", "a.parquet"):
@@ -313,7 +313,7 @@ def test_names_take_the_place_of_numbers(tmp_path, name):
 
 def test_a_name_that_is_not_known(tmp_path):
     save_selection(tmp_path / "a.jsonl", CHOSEN, label_names=NAMES)
-    with pytest.raises(FileError, match=r"a\.jsonl must hold labels among the 4 known names\. Got 'd'\. Give all"):
+    with pytest.raises(FileError, match=r"a\.jsonl must only use the 4 label names given\. Got 'd'\. Add the missing"):
         load(tmp_path / "a.jsonl", label_names=["gnd:1", "gnd:2", "c", "e"])
 
 
@@ -360,11 +360,11 @@ def test_names_in_a_file_of_their_own(tmp_path):
 
 
 BAD_NAMES = {
-    "twice": (lambda: LabelNames(["a", "b", "a"]), InputError, r"label names must differ\. Got 'a' twice\."),
+    "twice": (lambda: LabelNames(["a", "b", "a"]), InputError, r"label names must be unique\. Got 'a' twice\."),
     "titles": (
         lambda: LabelNames(["a"], ["b", "c"]),
         InputError,
-        r"one for each of the 1 ids\. Got 2\.",
+        r"one title for each of the 1 ids\. Got 2\.",
     ),
 }
 
@@ -377,10 +377,10 @@ def test_bad_names(make, error, message):
 
 def test_bad_files_of_names(tmp_path, dense):
     (tmp_path / "labels.txt").write_text("a\na\n")
-    with pytest.raises(FileError, match=r"labels\.txt: label names must differ\. Got 'a' twice"):
+    with pytest.raises(FileError, match=r"labels\.txt: label names must be unique\. Got 'a' twice"):
         save(tmp_path / "a.jsonl", dense, label_names=tmp_path / "labels.txt")
     (tmp_path / "labels.txt").write_bytes(b"\xff\n")
-    with pytest.raises(FileError, match=r"labels\.txt must be text in UTF-8\. Invalid UTF-8 at byte 0\."):
+    with pytest.raises(FileError, match=r"labels\.txt must be UTF-8 text\. Invalid UTF-8 at byte 0\."):
         tw.datasets.load_label_names(tmp_path / "labels.txt")
 
 
@@ -391,31 +391,31 @@ REFUSED = {
     "features": (
         "a.npz",
         {"features": np.ones((7, 2))},
-        r"scipy sparse matrix does not hold features\. Use a file for each",
+        r"scipy sparse matrix cannot hold features\. Use separate files",
     ),
-    "scores beside features": ("a.svm", {"features": np.ones((7, 2))}, r"svmlight text does not hold scores\. Use "),
-    "no features": ("a.svm", {}, r"svmlight text does not hold scores\. Use \.smat\.npz \(PECOS matrix\), \.npz"),
+    "scores beside features": ("a.svm", {"features": np.ones((7, 2))}, r"svmlight text cannot hold scores\. Use "),
+    "no features": ("a.svm", {}, r"svmlight text cannot hold scores\. Use \.smat\.npz \(PECOS matrix\), \.npz"),
     "size of features": (
         "a.txt",
         {"features": np.ones((3, 2))},
-        r"must have 7 entries, the number of instances\. Got 3\.",
+        r"must have 7 entries, one per instance\. Got 3\.",
     ),
     "size of names": (
         "a.jsonl",
         {"label_names": ["a"]},
-        r"label_names must have 9 entries, the number of labels\. Got 1\.",
+        r"label_names must have 9 entries, one per label\. Got 1\.",
     ),
     "size of ids": (
         "a.jsonl",
         {"instance_names": ["a"]},
-        r"must have 7 entries, the number of instances\. Got 1\.",
+        r"must have 7 entries, one per instance\. Got 1\.",
     ),
     "space": (
         "a.txt",
         {"label_names": [*"abcdefgh", "i j"]},
         r"must be words without spaces\. Got 'i j'\. Use \.jsonl",
     ),
-    "dense": ("a.npy", {}, r"path must end in -labels\.npy or -scores\.npy, a pair of files\. Got .*a\.npy"),
+    "dense": ("a.npy", {}, r"path must end in -labels\.npy or -scores\.npy, which name a pair of files\. Got .*a\.npy"),
 }
 
 
@@ -428,7 +428,7 @@ def test_what_a_format_cannot_hold_is_refused(tmp_path, dense, name, options, me
 
 @pytest.mark.parametrize("name", ["a.smat.npz", "a.svm"])
 def test_a_ranking_is_not_lost(tmp_path, name):
-    with pytest.raises(InputError, match="does not hold ranking"):
+    with pytest.raises(InputError, match="cannot hold ranking"):
         save_selection(tmp_path / name, CHOSEN)
 
 
@@ -463,7 +463,7 @@ def test_parquet_of_others(tmp_path):
     assert found.label_names.ids == ("b", "a", "c")
     assert found.ranks is None
     np.testing.assert_array_equal(load(tmp_path / "a.parquet", label_names=["a", "b", "c"]).toarray()[1], [0, 0.5, 1])
-    with pytest.raises(FileError, match=r"must hold ascending numbers of instances, or .* to be read in blocks"):
+    with pytest.raises(FileError, match=r"must be sorted by instance to be read in blocks"):
         list(read_blocks(tmp_path / "a.parquet"))
 
 

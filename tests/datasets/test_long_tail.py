@@ -142,9 +142,9 @@ def test_the_data_cannot_be_changed_by_assignment(data):
     [
         (
             {"labels_per_instance": 15},
-            r"labels_per_instance must lie above 0 and below 15, .*\. Got 15\. Give a larger top",
+            r"labels_per_instance must be above 0 and below 15, .*\. Got 15\. Use a larger top",
         ),
-        ({"labels_per_instance": 0}, "labels_per_instance must lie above 0"),
+        ({"labels_per_instance": 0}, "labels_per_instance must be above 0"),
         ({"labels_per_instance": np.nan}, "Got nan"),
         ({"n_labels": 2}, "below 2, the number of candidates"),
         ({"n_instances": 0}, "n_instances must be an integer of at least 1. Got 0"),

@@ -85,9 +85,9 @@ def test_a_mark_before_text_is_passed_over(tmp_path):
     [
         ('{"labels": [1], "scores": [100000000000000000000000000000000000000000]}', "all numbers of at most 3.403e"),
         ('{"labels": [1], "scores": [1e39]}', "all numbers of at most 3.403e"),
-        ('{"labels": ["\\ud800"]}', r"a name of a label.*ud800"),
-        ('{"id": "\\ud800", "labels": [1]}', "an id that is text or a whole number"),
-        ('{"id": [1], "labels": [1]}', "an id that is text or a whole number"),
+        ('{"labels": ["\\ud800"]}', r"a label name.*ud800"),
+        ('{"id": "\\ud800", "labels": [1]}', "an id that is text or an integer"),
+        ('{"id": [1], "labels": [1]}', "an id that is text or an integer"),
         ('{"labels": ' + "[" * 100_000, "an object"),
     ],
 )
@@ -140,13 +140,13 @@ def test_only_text_is_compressed(tmp_path, name):
     ],
 )
 def test_names_that_a_file_cannot_hold(tmp_path, names, message):
-    with pytest.raises(InputError, match=f"must hold no line end, and identifiers no tab. {message}"):
+    with pytest.raises(InputError, match=f"must not contain line breaks, nor identifiers tabs. {message}"):
         save_label_names(tmp_path / "labels.txt", names)
 
 
 @pytest.mark.parametrize(("name", "shown"), [(100, "100"), ("\ud800", r"'\\ud800'")])
 def test_names_are_text(name, shown):
-    with pytest.raises(InputError, match=rf"label names must be text\. Got {shown}\. Use str"):
+    with pytest.raises(InputError, match=rf"label names must be text\. Got {shown}\. Convert each name"):
         LabelNames([name, "b"])
 
 

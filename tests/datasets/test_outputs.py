@@ -61,7 +61,7 @@ def test_a_file_goes_to_its_place(tmp_path):
 @pytest.mark.parametrize("name", ["a.txt", "b.txt"])
 def test_a_file_that_came_meanwhile_stays_and_ours_is_kept(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    message = rf"{name} was created, or is in use, since .* in .*kept-a\.txt, .*kept-b\.txt\."
+    message = rf"{name} was created or came into use .* in .*kept-a\.txt, .*kept-b\.txt\."
     with pytest.raises(FileError, match=message):
         write_file("a.txt", "b.txt", meanwhile=lambda draft: (tmp_path / name).write_text("thesis"))
     assert files(tmp_path) == {name: "thesis", "kept-a.txt": "new", "kept-b.txt": "new"}
@@ -74,7 +74,7 @@ def test_files_written_together_are_kept_together(tmp_path):
                 write(draft)
             (tmp_path / "calibrator").write_text("thesis")
 
-    with pytest.raises(FileError, match=r"calibrator was created, .* in .*kept-model, .*kept-calibrator\."):
+    with pytest.raises(FileError, match=r"calibrator was created or .* in .*kept-model, .*kept-calibrator\."):
         write_both()
     assert files(tmp_path) == {"calibrator": "thesis", "kept-model": "new", "kept-calibrator": "new"}
 
@@ -207,7 +207,9 @@ def test_replacing_removes_what_was_written_and_nothing_else(tmp_path):
 
 
 def test_a_file_of_others_in_the_way_stays_and_the_result_is_kept(tmp_path):
-    with pytest.raises(FileError, match=r"place: .*out.both was created since the .* The result is in .*kept-out\."):
+    with pytest.raises(
+        FileError, match=r"place: .*out.both was created in the meantime.* The result is in .*kept-out\."
+    ):
         fill(
             tmp_path / "out",
             ("both", "record"),
@@ -222,7 +224,7 @@ def test_another_folder_that_came_in_place_of_ours_stays(tmp_path):
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "thesis").write_text("mine")
 
-    with pytest.raises(FileError, match=r"place: .*out was created since the .* The result is in .*kept-out\."):
+    with pytest.raises(FileError, match=r"place: .*out was created in the meantime.* The result is in .*kept-out\."):
         fill(tmp_path / "out", ("record",), meanwhile=replace_folder)
     assert files(tmp_path / "out") == {"thesis": "mine"}
     assert files(tmp_path / "kept-out") == {"record": "new"}
@@ -232,14 +234,16 @@ def test_another_folder_that_came_in_place_of_ours_stays(tmp_path):
 def test_folders_of_others_are_not_touched(tmp_path, overwrite):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis").write_text("mine")
-    with pytest.raises(FileError, match=r"or be of these tests, with record\. Got .*out, which holds something else"):
+    with pytest.raises(FileError, match=r"or be of these tests, with record\. Got .*out, which holds other files"):
         fill(tmp_path / "out", overwrite=overwrite)
     assert files(tmp_path) == {"out/thesis": "mine"}
 
 
 def test_a_finished_folder_is_replaced_only_when_asked_for(tmp_path):
     fill(tmp_path / "out")
-    with pytest.raises(FileError, match=r"must not exist yet\. Got .*out, which does\. Use --overwrite to replace it"):
+    with pytest.raises(
+        FileError, match=r"must not exist\. Got .*out, which exists\. Use overwrite=True \(--overwrite\) to replace it"
+    ):
         fill(tmp_path / "out")
 
 
@@ -342,7 +346,7 @@ def test_a_folder_in_the_place_of_a_file_leaves_the_finished_one(tmp_path):
     fill(out)
     (out / "both").unlink()
     (out / "both").mkdir()
-    with pytest.raises(FileError, match=r"both was created since the command started. .* The result is in .*kept-out"):
+    with pytest.raises(FileError, match=r"both was created in the meantime. .* The result is in .*kept-out"):
         fill(out, content="newer", overwrite=True)
     assert (out / "record").read_text() == "new"
     assert files(tmp_path / "kept-out") == {"record": "newer", "sub/new": "newer", "both": "newer"}

@@ -73,23 +73,25 @@ def test_a_file_without_lines(tmp_path):
 def test_instances_that_come_back_cannot_be_read_in_blocks(tmp_path, monkeypatch):
     write(tmp_path / "a.parquet", instance=["x", "y", "x"], label=[0, 1, 2])
     monkeypatch.setattr("tailwise.datasets.formats.parquet.BATCH", 2)
-    with pytest.raises(FileError, match=r"their names one after another, to be read in blocks. Sort it"):
+    with pytest.raises(FileError, match=r"must be sorted by instance to be read in blocks. It is not. Sort it"):
         list(read_blocks(tmp_path / "a.parquet"))
     assert tw.load(tmp_path / "a.parquet").toarray().tolist() == [[1, 0, 1], [0, 1, 0]]
 
 
 def test_instances_of_one_name_are_not_written(tmp_path):
-    with pytest.raises(InputError, match=r"instance_names must differ in Parquet, .* Got 'a' twice\. Use \.jsonl"):
+    with pytest.raises(
+        InputError, match=r"instance_names must be unique in a Parquet file\. Got 'a' twice\. Rename it"
+    ):
         tw.save(tmp_path / "a.parquet", np.eye(3), instance_names=["a", "b", "a"])
 
 
 WRONG = {
-    "float label": ({"label": [1.0, 2.0]}, "whole numbers or text in the column label. Got double"),
-    "bool label": ({"label": [True, False]}, "whole numbers or text in the column label. Got bool"),
-    "bytes": ({"instance": [b"a", b"b"]}, "whole numbers or text in the column instance. Got binary"),
-    "missing label": ({"label": ["a", None]}, "a value in every line of the column label. 1 are missing"),
-    "text rank": ({"rank": ["1", "2"]}, "a number in every line of the column rank"),
-    "missing rank": ({"rank": [1, None]}, "a number in every line of the column rank"),
+    "float label": ({"label": [1.0, 2.0]}, "integers or text in the column label. Got double"),
+    "bool label": ({"label": [True, False]}, "integers or text in the column label. Got bool"),
+    "bytes": ({"instance": [b"a", b"b"]}, "integers or text in the column instance. Got binary"),
+    "missing label": ({"label": ["a", None]}, "a value in every row of the column label. Got 1 missing values"),
+    "text rank": ({"rank": ["1", "2"]}, "a number in every row of the column rank"),
+    "missing rank": ({"rank": [1, None]}, "a number in every row of the column rank"),
     "equal ranks": ({"instance": ["x", "x"], "rank": [1, 1]}, "Instance 'x' has a tie"),
     "twice": ({"instance": ["x", "x"], "label": ["a", "a"]}, "Instance 'x' holds label 'a' twice"),
     "too large": ({"label": [0, 2**31 - 1]}, "numbers from 0 to 2147483646 in the column label. Got 2147483647"),
@@ -113,7 +115,7 @@ GOOD = {"shape": [2, 2], "instances": None, "labels": None, "titles": None}
 )  # fmt: skip
 def test_broken_notes(tmp_path, notes):
     write(tmp_path / "a.parquet", notes, instance=[0, 1], label=[0, 1])
-    with pytest.raises(FileError, match=r"must hold the notes that tailwise writes. They are broken"):
+    with pytest.raises(FileError, match=r"must have valid tailwise metadata. It is damaged"):
         tw.load(tmp_path / "a.parquet")
 
 

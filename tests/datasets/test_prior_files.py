@@ -32,7 +32,7 @@ BROKEN = {
 @pytest.mark.parametrize("arrays", BROKEN.values(), ids=BROKEN)
 def test_broken_priors(tmp_path, arrays):
     np.savez(tmp_path / "priors.npz", **arrays)
-    with pytest.raises(FileError, match=r"priors\.npz must hold the counts of labels"):
+    with pytest.raises(FileError, match=r"priors\.npz must hold the label counts"):
         load_priors(tmp_path / "priors.npz")
 
 

@@ -41,7 +41,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(path, monkeypatch, error
 
 def test_a_full_disk(path, monkeypatch):
     monkeypatch.setattr(np, "savez", fail_halfway(OSError(28, "No space left on device")))
-    with pytest.raises(FileError, match=r"a\.npz could not be written: No space left on device\. Free the space or"):
+    with pytest.raises(FileError, match=r"a\.npz could not be written: No space left on device\. Free some space or"):
         save(path, np.eye(3))
     assert not os.listdir(path.parent)
 
@@ -125,9 +125,7 @@ def test_a_pipe_as_target(path, use):
 def test_a_closed_folder(path, use, monkeypatch):
     # The superuser may write everywhere, so the refusal is played.
     monkeypatch.setattr(os, "access", lambda folder, mode: False)
-    with pytest.raises(
-        FileError, match=r"folder that may be written\. Got .*: permission denied\. Choose another folder"
-    ):
+    with pytest.raises(FileError, match=r"in a writable folder\. Got .*: permission denied\. Choose another folder"):
         use(path)
 
 

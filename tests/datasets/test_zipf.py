@@ -86,7 +86,10 @@ def test_same_seed_same_matrix():
         ({"n_labels": 2.5}, r"n_labels must be an integer of at least 1\. Got 2\.5"),
         ({"top": True}, r"top must be an integer between 1 and 20, the number of labels\. Got True"),
         ({"top": 21}, r"top must be an integer between 1 and 20, the number of labels\. Got 21"),
-        ({"exponent": -1}, r"exponent must be a number between 0 and 10\. Got -1\. Real label sets lie near 1"),
+        (
+            {"exponent": -1},
+            r"exponent must be a number between 0 and 10\. Got -1\. For real label sets it is close to 1",
+        ),
         ({"exponent": np.nan}, "exponent must be a number between 0 and 10. Got nan"),
     ],
 )

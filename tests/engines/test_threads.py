@@ -140,7 +140,7 @@ def test_threads_that_did_start_are_stopped_when_others_do_not(weak_system):
     with pytest.raises(TailwiseError) as caught, Threads(5):
         pytest.fail("not all threads run")
     assert str(caught.value) == (
-        "The system could not start 4 threads: can't start new thread. Ask for fewer workers, or end other programs."
+        "The system could not start 4 threads: can't start new thread. Use fewer workers, or close other programs."
     )
     assert threading.active_count() == before
     allowed[0] = 2

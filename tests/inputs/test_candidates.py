@@ -439,4 +439,4 @@ def test_a_size_that_nothing_can_have(top):
     with pytest.raises(InputError) as caught:
         Candidates.of(np.eye(3), top=top)
     rule = "top must be an integer of at most 9223372036854775807."
-    assert str(caught.value) == f"{rule} Got {top}. Leave it out to keep every candidate."
+    assert str(caught.value) == f"{rule} Got {top}. Omit it to keep every candidate."

@@ -13,9 +13,7 @@ TRIPLES = {"instance": [2, 0, 2, 0], "label": [3, 2, 1, 0], "probability": [1.0,
 LIBRARIES = ("pandas", "polars", "pyarrow")
 
 MATRIX_RULE = r"probabilities must be a matrix with at least one instance and one label\. Got shape "
-TWICE = (
-    r"probabilities must hold each label of an instance once\. Instance 2 holds label 1 twice\. Merge the duplicates"
-)
+TWICE = r"probabilities must hold each label of an instance once\. Instance 2 holds label 1 twice\. Remove or merge"
 RANGE = r"probabilities must lie in \[0, 1\]\. Got "
 NUMBERS = r" numbers must be integers of at least 0\. Got "
 
@@ -46,25 +44,29 @@ REFUSED = {
     "nan": (
         changed(2, 1, np.nan),
         {},
-        RANGE + r"nan for instance 2, label 1\. Remove such entries, or replace",
+        RANGE + r"nan for instance 2, label 1\. Remove or replace such entries",
     ),
-    "inf": (changed(2, 1, np.inf), {}, RANGE + r"inf for instance 2, label 1\. Remove such"),
+    "inf": (changed(2, 1, np.inf), {}, RANGE + r"inf for instance 2, label 1\. Remove or replace such"),
     "minus inf": (sp.coo_array(changed(0, 0, -np.inf)), {}, RANGE + r"-inf for instance 0, label 0\. Remove"),
     "negative": (
         changed(2, 3, -0.5),
         {},
-        RANGE + r"-0\.5 for instance 2, label 3\. Are these logits\? Apply a sigmoid",
+        RANGE + r"-0\.5 for instance 2, label 3\. If these are logits, apply a sigmoid",
     ),
     "above one": (
         changed(0, 2, 3.25),
         {},
-        RANGE + r"3\.25 for instance 0, label 2\. Are these percentages\? Divide them by 100\. Or logits\?",
+        RANGE + r"3\.25 for instance 0, label 2\. If these are percentages, divide them by 100; if they are logits",
     ),
-    "counts": (sp.csc_array(changed(2, 1, 2, int)), {}, RANGE + r"2 for instance 2, label 1\. Are these percentages\?"),
+    "counts": (
+        sp.csc_array(changed(2, 1, 2, int)),
+        {},
+        RANGE + r"2 for instance 2, label 1\. If these are percentages?",
+    ),
     "above a hundred": (
         changed(0, 2, 250.0),
         {},
-        RANGE + r"250 for instance 0, label 2\. Are these logits\?",
+        RANGE + r"250 for instance 0, label 2\. If these are logits",
     ),
     "more than rounding": (
         changed(0, 2, 1.00001, np.float32),
@@ -103,12 +105,12 @@ REFUSED = {
     "n_labels of a matrix": (
         DENSE,
         {"n_labels": 5},
-        r"n_labels must be the number of columns, 4\. Got 5\. Leave it out",
+        r"n_labels must equal the number of columns, 4\. Got 5\. Omit it",
     ),
     "n_labels of candidates": (
         Candidates.of(DENSE),
         {"n_labels": 3},
-        r"n_labels must be the number of columns, 4\. Got 3",
+        r"n_labels must equal the number of columns, 4\. Got 3",
     ),
     "n_labels fraction": (PAIR, {"n_labels": 4.5}, r"n_labels must .*Got 4\.5"),
     "n_labels text": (PAIR, {"n_labels": "4"}, r"n_labels must .*Got '4'"),
@@ -130,7 +132,7 @@ REFUSED = {
     "top zero": (
         DENSE,
         {"top": 0},
-        r"top must be an integer of at least 1\. Got 0\. Leave it out to keep every candidate",
+        r"top must be an integer of at least 1\. Got 0\. Omit it to keep every candidate",
     ),
     "top negative": (DENSE, {"top": -1}, r"top must be .* Got -1\."),
     "top fraction": (DENSE, {"top": 1.5}, r"top must be .* Got 1\.5\."),
@@ -159,7 +161,7 @@ REFUSED_TABLES = {
     "text instance": ({"instance": list("abcd")}, "instance" + NUMBERS),
     "text probability": ({"probability": list("abcd")}, r"probabilities must hold .*numbers"),
     "missing probability": ({"probability": [0.1, 0.2, None, 0.3]}, RANGE + r"nan for instance 2, label 1\."),
-    "logits": ({"probability": [0.1, 0.2, -7.5, 0.3]}, RANGE + r"-7\.5 for instance 2, label 1\. Are these logits\?"),
+    "logits": ({"probability": [0.1, 0.2, -7.5, 0.3]}, RANGE + r"-7\.5 for instance 2, label 1\. If these are logits"),
 }
 
 

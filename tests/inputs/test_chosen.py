@@ -184,10 +184,14 @@ REFUSED = {
     "floats": (RANKED * 1.0, 4, RULE + r"\(3, 2\) and dtype float64\."),
     "text": ([["a"]], 4, RULE + r"\(1, 1\) and dtype <U1\."),
     "none": (None, 4, RULE + r"\(\) and dtype object\."),
-    "ragged": ([[0, 1], [2]], 4, "selection must be a matrix with rows of one length"),
+    "ragged": ([[0, 1], [2]], 4, "selection must be a matrix with rows of equal length"),
     "no instance": (np.zeros((0, 2), int), 4, RULE + r"\(0, 2\)"),
     "no slot": (np.zeros((3, 0), int), 4, RULE + r"\(3, 0\)"),
-    "no n_labels": (RANKED, None, r"selection as an array of labels needs the number of labels\. Give n_labels\."),
+    "no n_labels": (
+        RANKED,
+        None,
+        r"selection is an array of labels, which does not determine the number of labels\. Give n_labels\.",
+    ),
     "label too large": (RANKED, 3, r"selection must hold labels from 0 to 2, or -1 for an empty slot\. Got 3\."),
     "label too small": ([[0, -2]], 4, r"selection must hold labels from 0 to 3, or -1 for an empty slot\. Got -2\."),
     "twice": ([[0, 1], [-1, -1], [1, 1]], 4, TWICE),
@@ -198,7 +202,7 @@ REFUSED = {
     "scores": (
         sp.csr_array(INDICATOR * 0.5),
         4,
-        r"selection must hold only 0 and 1\. Got 0\.5\. Give the chosen labels, not probabilities",
+        r"selection must hold only 0 and 1\. Got 0\.5\. If these are probabilities, choose labels",
     ),
     "counts": (sp.csr_array(INDICATOR * 2), 4, r"must hold only 0 and 1\. Got 2\."),
     "minus one": (sp.csr_array(-INDICATOR), 4, r"must hold only 0 and 1\. Got -1\."),
@@ -214,10 +218,14 @@ REFUSED = {
     "0/1 matrix of other labels": (
         [[0, 1, 0]],
         4,
-        r"holds label 0 twice\. Give a 0/1 matrix sparse or bool",
+        r"holds label 0 twice\. Give a 0/1 matrix as sparse or bool",
     ),
-    "either of two labels": ([[0, 1], [1, 0]], 2, r"of 0 and 1 for 2 labels could be .* Give a matrix sparse or bool"),
-    "either of one label": ([[0], [0]], 1, r"of 0 and 1 for 1 labels could be an array of labels or a 0/1 matrix\."),
+    "either of two labels": (
+        [[0, 1], [1, 0]],
+        2,
+        r"of 0 and 1 for 2 labels, which could be .* Give a 0/1 matrix as sparse or bool",
+    ),
+    "either of one label": ([[0], [0]], 1, r"of 0 and 1 for 1 labels, which could be an array of labels"),
     "index beyond the labels": (make_csr([0, 7], [0, 1, 1, 2]), 4, r"selection must .*7"),
     "negative index": (make_csr([0, -1], [0, 1, 1, 2]), 4, r"selection must .*-1"),
 }

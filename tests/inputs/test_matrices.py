@@ -51,14 +51,14 @@ def real_indices(matrix):
 
 
 DAMAGES = {
-    beyond: "must have indices from 0 to .* Got 1000000. Build it with the shape",
-    negative: "must have indices from 0 to .* Got -1. Build it with the shape",
-    falling: r"must have \d+ pointers .* non-decreasing .* It has others: the matrix is damaged. Rebuild it",
-    late: "pointers .indptr. that start",
-    long_row: "pointers .indptr. that start",
-    few_pointers: "pointers .indptr. that start",
-    few_values: "must have one index for each stored value. Got 6 for 1: the matrix is damaged",
-    real_indices: "must have integers as indices. Got dtype float64",
+    beyond: "must have indices from 0 to .* Got 1000000. Correct the index",
+    negative: "must have indices from 0 to .* Got -1. Correct the index",
+    falling: r"must have an indptr of \d+ integers .* non-decreasing .*.* the matrix is corrupt\. Rebuild it",
+    late: "indptr of .* integers that starts",
+    long_row: "indptr of .* integers that starts",
+    few_pointers: "indptr of .* integers that starts",
+    few_values: "must have one index per stored value. Got 6 indices for 1 values: the matrix is corrupt",
+    real_indices: "must have integer indices. Got dtype float64",
 }
 DOORS = {
     "probabilities": lambda damaged: tw.select(damaged, "macro-f1", 2),
@@ -145,11 +145,11 @@ def dia():
 
 
 OTHERS = {
-    coo: "indices from 0 to 4, as its shape says. Got 99.",
-    short_coo: "one index for each stored value. Got 6 for 2",
-    lil: "indices from 0 to 4, as its shape says. Got 99.",
-    short_lil: "one index for each stored value. Got 1 for 2",
-    dia: "one index for each stored value. Got 2 for 1",
+    coo: "indices from 0 to 4 to match its shape. Got 99.",
+    short_coo: "one index per stored value. Got 6 indices for 2",
+    lil: "indices from 0 to 4 to match its shape. Got 99.",
+    short_lil: "one index per stored value. Got 1 indices for 2",
+    dia: "one index per stored value. Got 2 indices for 1",
 }
 
 
@@ -184,7 +184,7 @@ def test_an_array_of_one_dimension_is_no_matrix():
 def test_masked_entries_are_refused(door, as_rows):
     masked = np.ma.array(TRUTH, mask=np.arange(N * M).reshape(N, M) == 7)
     message = refusal(DOORS[door], list(masked) if as_rows else masked)
-    assert "must hold a value everywhere. Got a masked array with masked entries. Give a sparse matrix" in message
+    assert "must not have masked entries. Got a masked array. Fill them in" in message
 
 
 def test_a_mask_that_hides_nothing_is_taken():
@@ -196,9 +196,9 @@ def test_a_mask_that_hides_nothing_is_taken():
 def test_masked_pairs_are_refused():
     labels, values = np.array([[0, 1], [2, 3]]), np.full((2, 2), 0.5)
     mask = [[False, True], [False, False]]
-    assert refusal(Candidates.of, (np.ma.array(labels, mask=mask), values)).startswith("labels must hold a value")
+    assert refusal(Candidates.of, (np.ma.array(labels, mask=mask), values)).startswith("labels must not have masked")
     assert refusal(Candidates.of, (labels, np.ma.array(values, mask=mask))).startswith(
-        "probabilities must hold a value"
+        "probabilities must not have masked"
     )
 
 

@@ -71,7 +71,7 @@ def test_instances_of_a_file_without_names_are_taken_as_they_come(tmp_path, name
     [
         (
             ["d1", "d2", "d3", "d5"],
-            r"other\.jsonl must list the instances of the file it is used with\. 'd4' is missing",
+            r"other\.jsonl must list the same instances as the file it is used with\. 'd4' is missing",
         ),
         (["d1", "d2", "d3", "d3"], r"other\.jsonl must list the instances .* 'd4' is missing"),
     ],
@@ -201,7 +201,7 @@ def test_names_of_other_labels(tmp_path):
     tw.save(tmp_path / "a.npz", PROBABILITIES)
     assert Candidates.of(tmp_path / "a.npz").label_names is None
     rows = Candidates.of(PROBABILITIES).rows
-    with pytest.raises(InputError, match=r"label_names must be one name for each of the 3 labels\. Got 2 names"):
+    with pytest.raises(InputError, match=r"label_names must hold one name for each of the 3 labels\. Got 2 names"):
         Candidates(*rows, 3, label_names=LabelNames(["q1", "q2"]))
 
 

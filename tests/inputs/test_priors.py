@@ -57,9 +57,9 @@ def test_equality_hash_and_print():
 
 
 REFUSED = {
-    "flat": (lambda: LabelPriors(3, 4), r"counts must be one number per label\. Got shape \(\)\."),
-    "matrix": (lambda: LabelPriors(TRAINING, 4), r"counts must be one number per label\. Got shape \(4, 3\)\."),
-    "empty": (lambda: LabelPriors([], 4), r"counts must be one number per label\. Got shape \(0,\)\."),
+    "flat": (lambda: LabelPriors(3, 4), r"counts must hold one number per label\. Got shape \(\)\."),
+    "matrix": (lambda: LabelPriors(TRAINING, 4), r"counts must hold one number per label\. Got shape \(4, 3\)\."),
+    "empty": (lambda: LabelPriors([], 4), r"counts must hold one number per label\. Got shape \(0,\)\."),
     "too many": (lambda: LabelPriors([1, 5], 4), r"between 0 and n_instances=4\. Got values from 1 to 5\."),
     "negative": (lambda: LabelPriors([-1, 2], 4), r"between 0 and n_instances=4\. Got values from -1 to 2\."),
     "nan": (lambda: LabelPriors([math.nan, 2], 4), r"between 0 and n_instances=4\. Got values from nan to nan\."),

@@ -29,7 +29,7 @@ REFUSED = {
     ),
     "priors": ({"by": "frequency"}, {"priors": TRUTH[:, :5]}, r"priors covers 5 labels, truth has 6"),
     "truth": ({}, {"truth": PROBABILITIES}, r"truth must hold only 0 and 1\. Got 0\.\d+\."),
-    "logits": ({}, {"probabilities": PROBABILITIES * 3}, r"probabilities must lie in \[0, 1\]\..*logits\?"),
+    "logits": ({}, {"probabilities": PROBABILITIES * 3}, r"probabilities must lie in \[0, 1\]\..*logits"),
     "nan": ({}, {"probabilities": np.full((40, 6), np.nan)}, r"probabilities must lie in \[0, 1\]\. Got nan"),
     "nothing true": (
         {},
@@ -116,16 +116,18 @@ def rewrite(path, *, has_right_checksums=True, **changes):
     np.savez(path, header=np.array(json.dumps(header)), **arrays)
 
 
-@pytest.mark.parametrize(("version", "remedy"), [(1, "Fit again and save"), (3, "Update tailwise to read it")])
+@pytest.mark.parametrize(
+    ("version", "remedy"), [(1, "Create it again with this tailwise"), (3, "Update tailwise to read it")]
+)
 def test_other_versions_are_refused(path, version, remedy):
     rewrite(path, header={"version": version})
-    with pytest.raises(FileError, match=rf"must be of version 2\. Got version {version}\. {remedy}\."):
+    with pytest.raises(FileError, match=rf"must have version 2 of its format\. Got version {version}\. {remedy}\."):
         Calibrator.load(path)
 
 
 def test_a_file_of_another_kind_is_refused(path):
     rewrite(path, header={"kind": "tailwise label tree"})
-    with pytest.raises(FileError, match=r"must hold a calibrator\. Got a tailwise label tree\."):
+    with pytest.raises(FileError, match=r"must be a complete file .* Got a file of the kind 'tailwise label tree'\."):
         Calibrator.load(path)
 
 
@@ -155,7 +157,7 @@ DAMAGE = {
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_damaged_and_foreign_files_are_refused(path, damage):
     damage(path)
-    with pytest.raises(FileError, match=r"calibrator\.npz must be a whole file that .* wrote\.") as caught:
+    with pytest.raises(FileError, match=r"calibrator\.npz must be a complete file that .* wrote\.") as caught:
         Calibrator.load(path)
     assert "pickle" not in str(caught.value)
 

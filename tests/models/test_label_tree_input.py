@@ -32,7 +32,7 @@ BAD_LABELS = {
     "nan": (np.array([[np.nan, 0], [1, 0]]), "Y must hold only 0 and 1. Got nan."),
     "a list of labels": ([1, 0], "Y must be a 0/1 matrix of shape (n, m), one column a label. Got shape (2,)."),
     "names": ([["a", "b"], ["c", "d"]], "Y must hold only 0 and 1. Got an array of dtype <U1."),
-    "lists of labels": ([[1], [0, 1]], "Y must be a matrix with rows of one length. Got rows that differ."),
+    "lists of labels": ([[1], [0, 1]], "Y must be a matrix with rows of equal length. Got rows that differ."),
     "no label": (np.zeros((2, 0)), "Y must be a 0/1 matrix of shape (n, m), one column a label. Got shape (2, 0)."),
     "too short": (np.zeros((1, 3)), "X and Y must have the same number of rows. Got 2 and 1."),
     "nothing": (None, "requires y to be passed, but the target y is None"),
@@ -152,9 +152,9 @@ def test_seeds_that_are_refused(data, random_state):
     ("weights", "message"),
     [
         ("heavy", "weights must hold numbers. Got an array of dtype <U5."),
-        ([[1], [2, 3]], "weights must be a matrix with rows of one length."),
+        ([[1], [2, 3]], "weights must be a matrix with rows of equal length."),
         (sp.csr_array(np.ones((1, 6))), "weights must be a list or an array of numbers. Got a sparse matrix."),
-        (np.ma.array(np.ones(6), mask=np.eye(6)[0]), "weights must hold a value everywhere."),
+        (np.ma.array(np.ones(6), mask=np.eye(6)[0]), "weights must not have masked entries."),
         (None, None),
     ],
 )
@@ -166,7 +166,7 @@ def test_weights_that_are_no_numbers(model, data, weights, message):
 
 
 def test_a_given_tree_that_is_no_list(data):
-    assert "parents must be a matrix with rows of one length" in refusal(tw.LabelTree([[1], [2, 3]]).fit, *data)
+    assert "parents must be a matrix with rows of equal length" in refusal(tw.LabelTree([[1], [2, 3]]).fit, *data)
 
 
 @pytest.mark.parametrize(

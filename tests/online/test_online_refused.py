@@ -55,10 +55,10 @@ REFUSED = {
     "complex": (pair([0, 1], [0.5, 0.5j]), "probabilities must hold numbers. Got an array of dtype complex128"),
     "text": (pair([0, 1], ["a", "b"]), "probabilities must hold numbers"),
     "lengths": (pair([0, 1], [0.5]), "A row must have as many labels as probabilities. Got 2 and 1"),
-    "masked": ((np.array([0, 1]), np.ma.array([0.5, 0.4], mask=[0, 1])), "must hold a value everywhere"),
+    "masked": ((np.array([0, 1]), np.ma.array([0.5, 0.4], mask=[0, 1])), "must not have masked entries"),
     "a row of a matrix": (np.array([0.5, 0.4, 0.1, 0.2]), "must be a matrix with at least one instance"),
     "three arrays": ((np.array([0]), np.array([0.5]), np.array([0])), "must be a pair"),
-    "other labels": (np.full((2, 3), 0.5), "rows must have the 4 labels of the selector. Got 3. Make the selector"),
+    "other labels": (np.full((2, 3), 0.5), "rows must have the 4 labels of the selector. Got 3. Create the selector"),
     "other candidates": (tw.Candidates.of(np.full((1, 5), 0.5)), "rows must have the 4 labels of the selector. Got 5"),
     "second row": (sp.csr_array([[0.5, 0.1, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]]), "Got 2 for instance 1, label 1"),
     "table": ("a table", "must have the columns instance, label, probability. Missing: probability"),
@@ -114,7 +114,7 @@ class Undeclared(LinearUtility):
 
 
 def test_a_utility_that_declares_nothing_usable_is_refused_by_name():
-    message = r"Undeclared declares no psi\(t, q, p, n\), which rows that come one after another need. Use Utility.from"
+    message = r"must define psi\(t, q, p, n\)\. Undeclared does not\. Use Utility\.from"
     with pytest.raises(UtilityError, match=message):
         tw.OnlineSelector(0.5 * MacroF1() + Undeclared(), 2, M)
 
@@ -143,7 +143,7 @@ def test_a_formula_that_fails_on_the_way(form):
 def test_gains_that_are_not_finite(form):
     selector = tw.OnlineSelector(1e10 * MacroF1(weights=np.full(M, 1e300)), 1, M)
     rows = pair([0, 1], [0.3, 0.2]) if form == "single" else np.array([[0.3, 0.2, 0.0, 0.0]])
-    with pytest.raises(NumericalError, match=r"must be finite numbers. They are not for row 0. Use smaller factors"):
+    with pytest.raises(NumericalError, match=r"must be finite. They are not for row 0. Use smaller factors"):
         selector.select(rows)
     assert selector.n_instances == 0
     assert selector.totals.p.sum() == 0

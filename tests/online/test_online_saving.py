@@ -60,7 +60,7 @@ def test_a_utility_that_no_file_can_hold_is_given_again(path, name):
     selector = half_way(GIVEN[name])
     selector.save(path)
     with pytest.raises(
-        UtilityError, match=r"cannot hold the utility .* Give it again: OnlineSelector.load\(path, util"
+        UtilityError, match=r"does not hold the whole utility .* Pass it again: OnlineSelector\.load\(path, util"
     ):
         tw.OnlineSelector.load(path)
     check_goes_on(selector, tw.OnlineSelector.load(path, utility=GIVEN[name]))
@@ -69,7 +69,7 @@ def test_a_utility_that_no_file_can_hold_is_given_again(path, name):
 def test_priors_are_given_again(path):
     selector = half_way("power-law(0.3)", priors=PRIORS)
     selector.save(path)
-    with pytest.raises(UtilityError, match=r"cannot hold the utility power-law\(0.3\), which needs more than its name"):
+    with pytest.raises(UtilityError, match=r"does not hold the whole utility power-law\(0\.3\), which depends on more"):
         tw.OnlineSelector.load(path)
     check_goes_on(selector, tw.OnlineSelector.load(path, "power-law(0.3)", priors=PRIORS))
 
@@ -158,7 +158,7 @@ DAMAGED = {
 @pytest.mark.parametrize("name", DAMAGED)
 def test_damaged_numbers_are_refused(path, name):
     write(path, **DAMAGED[name])
-    with pytest.raises(FileError, match=r"must hold the totals of a stream. They are damaged. Save the selector again"):
+    with pytest.raises(FileError, match=r"must hold the totals of an online selector. They are damaged. Save the"):
         tw.OnlineSelector.load(path)
 
 
@@ -168,19 +168,21 @@ def test_files_of_another_kind_are_refused(path, header):
     with np.load(path) as archive:
         arrays = {**archive, "header": header}
     np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
-    with pytest.raises(FileError, match=r"must be a file that OnlineSelector.save wrote. It is not. Give the path of"):
+    with pytest.raises(FileError, match=r"must be a file that OnlineSelector.save wrote. Got"):
         tw.OnlineSelector.load(path)
 
 
 def test_totals_are_no_selector(path):
     half_way("macro-f1").totals.save(path)
-    with pytest.raises(FileError, match=r"must be a file that OnlineSelector.save wrote. It is not"):
+    with pytest.raises(
+        FileError, match=r"must be a file that OnlineSelector.save wrote. Got a file of the kind 'tailwise totals'"
+    ):
         tw.OnlineSelector.load(path)
 
 
 def test_a_later_version_is_refused(path):
     write(path, header={"version": 2})
-    with pytest.raises(FileError, match=r"must be of version 1. Got version 2. Use a newer tailwise to read it"):
+    with pytest.raises(FileError, match=r"must have version 1 of its format. Got version 2. Update tailwise"):
         tw.OnlineSelector.load(path)
 
 

@@ -183,11 +183,11 @@ def test_only_an_earlier_run_is_replaced_and_only_when_asked_for(data, tmp_path)
     run = start(data)
     run.save(tmp_path / "out")
     (tmp_path / "out" / "notes.txt").write_text("mine")
-    with pytest.raises(FileError, match="must not exist yet"):
+    with pytest.raises(FileError, match="must not exist"):
         run.save(tmp_path / "out")
     run.save(tmp_path / "out", overwrite=True)
     assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "a.txt").write_text("mine")
-    with pytest.raises(FileError, match="which holds something else"):
+    with pytest.raises(FileError, match="which holds other files"):
         run.save(tmp_path / "thesis", overwrite=True)

@@ -155,7 +155,7 @@ def test_bad_utilities_are_refused(utility, options, message):
 BAD_PROBABILITIES = {
     "above one": (
         [[0.5, 1.5]],
-        "probabilities must lie in [0, 1]. Got 1.5 for instance 0, label 1. Are these percentages?",
+        "probabilities must lie in [0, 1]. Got 1.5 for instance 0, label 1. If these are percentages",
     ),
     "negative": ([[0.5, 0.1], [-0.5, 0.1]], "probabilities must lie in [0, 1]. Got -0.5 for instance 1, label 0."),
     "nan": ([[0.5, np.nan]], "probabilities must lie in [0, 1]. Got nan for instance 0, label 1. Remove such"),

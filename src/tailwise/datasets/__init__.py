@@ -1,7 +1,7 @@
 """Files of matrices, labels and selections; the catalogue of benchmarks; synthetic data with a long tail.
 
-The public names are imported when they are first used: modules of this folder and of ``tailwise.inputs`` import each
-other's files, and commands that need none of them start fast.
+Public names are imported on first use: modules of this folder and of ``tailwise.inputs`` import each other, and
+commands that need none of them start faster.
 """
 
 from importlib import import_module

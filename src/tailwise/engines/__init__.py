@@ -1,4 +1,4 @@
-"""Where it runs."""
+"""Engines: where the parallel part of a search runs."""
 
 from tailwise.engines.engine import Engine
 from tailwise.engines.threads import Threads

@@ -1,4 +1,4 @@
-"""Where proposals are made: the whole of what a search asks of threads, mapped files or a cluster."""
+"""The interface between a search and what runs it: threads, mapped files or a cluster."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["Engine"]
 
 
 class Engine(Protocol):
-    """Takes arrays, reads them, and gives proposals back. It knows no problem and changes no state.
+    """Computes proposals from arrays that it only reads.
 
-    Proposals are settled by the caller, one by one and in the order of the instances, so that the result does not
-    depend on where they were made.
+    The caller applies the proposals one by one, in the order of the instances, so the result does not depend on where
+    they were computed.
 
     Attributes
     ----------
     workers : int
-        How many parts work at the same time.
+        Number of parts that run at the same time.
     """
 
     workers: int
@@ -35,12 +35,12 @@ class Engine(Protocol):
     def __exit__(self, *error: Any) -> None: ...
 
     def shares(self, n_entries: int) -> bool:
-        """Whether a group with so many candidates is worth sharing out."""
+        """Whether a group with this number of candidates is worth distributing."""
 
     def propose(
         self, rows: Rows, terms: Terms, state: State, positions: NDArray, slots: NDArray, group: NDArray, moves: Moves
     ) -> None:
-        """Write into `moves` what the instances of a group would leave and take."""
+        """Write to `moves` which labels the instances of a group would drop and add."""
 
     def split(self, size: int, task: Callable[[int, int], object]) -> None:
         """Call ``task(first, last)`` for parts of ``range(size)``, and wait for all of them."""
@@ -49,4 +49,4 @@ class Engine(Protocol):
         """Call ``task(part, edges[part], edges[part + 1])`` for each part, and wait for all of them."""
 
     def check(self) -> None:
-        """Raise what a formula raised while kernels were calling it."""
+        """Raise the exception that a formula raised while kernels were calling it, if any."""

@@ -1,7 +1,7 @@
-"""Threads that share one kernel's work, each on its own part of the rows or labels.
+"""Threads that share the work of a kernel, each on its own part of the rows or labels.
 
-Kernels run without the interpreter lock, so plain Python threads do. They sleep while they wait: on a busy machine,
-threads that spin at a barrier (OpenMP) took ten times as long as one alone. They need no state of the process, so that
+Kernels release the interpreter lock, so plain Python threads suffice. They sleep while they wait; on a busy machine,
+threads that spin at a barrier (OpenMP) took ten times as long as a single thread. They keep no process-wide state, so
 selections may run in several threads at once, and after a fork.
 """
 
@@ -28,23 +28,23 @@ __all__ = ["MIN_SHARED_ENTRIES", "Threads", "check_workers", "count_cores"]
 # A group with fewer candidates is not worth waking other threads for.
 MIN_SHARED_ENTRIES = 20_000
 
-# More threads than this many per core only wait for each other; a few are always allowed, for trying things out.
+# Beyond this number per core, threads only wait for each other; a few are always allowed, for experiments.
 MOST_PER_CORE, ALWAYS_ALLOWED = 4, 8
 
 
 class Threads:
-    """A number of threads, for use in a ``with`` statement.
+    """A pool of threads, for use in a ``with`` statement.
 
     Parameters
     ----------
     workers : int or None
-        Number of threads, this one included; None for one per core. The result of a selection does not depend on it.
+        Number of threads, including the calling one; None for one per core. Results do not depend on it.
     needs_one : bool
-        Whether the work is too small to share, or cannot be shared.
+        Whether to use one thread only, because the work is too small to share or cannot be shared.
     name : str
-        What the number is called where the user gave it, for messages.
+        Name of the parameter or option in error messages.
     check : callable, optional
-        Raises what a formula raised while kernels were calling it.
+        Raises the exception that a formula raised while kernels were calling it, if any.
 
     Examples
     --------
@@ -75,13 +75,13 @@ class Threads:
         try:
             for thread in self._threads:
                 thread.start()
-        except BaseException as failure:  # also Ctrl-C: those that run would wait for work as long as the process lives
+        except BaseException as failure:  # also Ctrl-C: threads already started would wait for work forever
             self._stop()
             if not isinstance(failure, RuntimeError):
                 raise
             msg = (
                 f"The system could not start {len(self._threads)} threads: {failure}. "
-                "Ask for fewer workers, or end other programs."
+                "Use fewer workers, or close other programs."
             )
             raise TailwiseError(msg) from failure
         return self
@@ -90,13 +90,13 @@ class Threads:
         self._stop()
 
     def shares(self, n_entries: int) -> bool:
-        """Whether a group with so many candidates is worth waking other threads for."""
+        """Whether a group with this number of candidates is worth waking other threads for."""
         return self.workers > 1 and n_entries >= MIN_SHARED_ENTRIES
 
     def propose(
         self, rows: Rows, terms: Terms, state: State, positions: NDArray, slots: NDArray, group: NDArray, moves: Moves
     ) -> None:
-        """Write into `moves` what the instances of a group would leave and take."""
+        """Write to `moves` which labels the instances of a group would drop and add."""
         from tailwise.kernels.row_ascent import propose_part
 
         self.split(
@@ -105,7 +105,7 @@ class Threads:
         )
 
     def check(self) -> None:
-        """Raise what a formula raised while kernels were calling it."""
+        """Raise the exception that a formula raised while kernels were calling it, if any."""
         if self._check is not None:
             self._check()
 
@@ -131,7 +131,7 @@ class Threads:
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             job.help()
-            del job  # and the arrays it holds, which nobody needs while this thread waits
+            del job  # frees its arrays while this thread waits
 
 
 class Job:
@@ -197,24 +197,24 @@ class Job:
 
 
 def check_workers(workers: Any, name: str = "workers") -> None:
-    """Refuse what is no number of threads, and more threads than this machine can use; `name` may be an option's."""
+    """Refuse an invalid number of threads, or more than this machine can use; `name` may be a parameter or option."""
     if workers is None:
         return
     is_option = name.startswith("-")
     if not is_integer(workers) or workers < 1:
-        nothing = "left out" if is_option else "None"
+        nothing = "omitted" if is_option else "None"
         msg = f"{name} must be an integer of at least 1, or {nothing} for all cores. Got {workers!r}."
         raise InputError(msg)
     if workers > ALWAYS_ALLOWED and workers > (most := MOST_PER_CORE * count_cores()):
         msg = (
             f"{name} must be at most {max(most, ALWAYS_ALLOWED)} on this machine, which has {count_cores()} cores. "
-            f"Got {workers}. {'Leave it out' if is_option else f'Use {name}=None'} for one thread per core."
+            f"Got {workers}. {'Omit it' if is_option else f'Use {name}=None'} for one thread per core."
         )
         raise InputError(msg)
 
 
 def count_cores() -> int:
-    """The cores that this process may use: fewer than the machine has where an affinity or a container says so."""
+    """Return the number of cores that this process may use; affinity or a container may limit it."""
     from joblib import cpu_count  # takes a fifth of a second to import
 
     return cpu_count()

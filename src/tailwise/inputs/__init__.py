@@ -1,4 +1,4 @@
-"""The one door: paths, tables, tensors and matrices in; Candidates, Chosen and LabelPriors out."""
+"""Input conversion: paths, tables, tensors and matrices become Candidates, Chosen and LabelPriors."""
 
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.chosen import Chosen

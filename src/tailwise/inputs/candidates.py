@@ -1,4 +1,4 @@
-"""The one door for label probabilities: whatever comes in, one validated, read-only CSR stands behind it."""
+"""Label probabilities in any supported form, converted to one validated, read-only CSR matrix."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidates"]
 
-ROUNDING = 1e-6  # a few steps of float32, by which a sigmoid may leave [0, 1]
-SMALLEST = 1e-300  # below it, numbers lose their digits and reciprocals overflow: such probabilities are 0
+ROUNDING = 1e-6  # a few units of float32 precision, by which a sigmoid may overshoot [0, 1]
+SMALLEST = 1e-300  # smaller probabilities are set to 0: they lose precision, and their reciprocals overflow
 
 
 class Candidates:
-    """For each instance the labels that may be selected, with their probabilities.
+    """The labels that may be selected for each instance, with their probabilities.
 
     Parameters
     ----------
     indptr, labels, probabilities : ndarray
         A canonical CSR: int64 ``(n + 1,)``, int32 ``(nnz,)`` ascending within a row, float32 or float64 ``(nnz,)``.
-        Use :meth:`of` for anything else; the arrays are taken as they are and made read-only views.
+        Use :meth:`of` for anything else; these arrays are not checked and not copied, only viewed as read-only.
     n_labels : int
         Number of labels m.
     holds_all_labels : bool
-        Whether the input spoke of every label of every instance, as a dense matrix does. Its zeros are no candidates,
+        Whether the input covered every label of every instance, as a dense matrix does. Its zeros are not candidates,
         but may fill the slots of an instance that has fewer candidates than its budget.
     label_names : LabelNames, optional
-        What the labels are called, where that is known.
+        The names of the labels, if known.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Candidates:
         label_names: LabelNames | None = None,
     ) -> None:
         if label_names is not None and len(label_names) != n_labels:
-            msg = f"label_names must be one name for each of the {n_labels} labels. Got {len(label_names)} names."
+            msg = f"label_names must hold one name for each of the {n_labels} labels. Got {len(label_names)} names."
             raise InputError(msg)
         self.rows = Rows(_read_only(indptr), _read_only(labels), _read_only(probabilities))
         self.n_labels = int(n_labels)
@@ -81,23 +81,23 @@ class Candidates:
         probabilities : array_like or path
             ndarray ``(n, m)``; any scipy.sparse matrix or array; a torch tensor; a pair ``(labels, values)`` of
             ``(n, k')`` arrays with -1 as padding; a pandas, polars or pyarrow table with the columns ``instance``,
-            ``label`` and ``probability``; a file in any format that :func:`tailwise.load` reads; or Candidates. Zero
-            entries of a dense array are no candidates.
+            ``label`` and ``probability``; a file in any format that :func:`tailwise.load` reads; or Candidates. Zeros
+            in a dense array are not candidates.
         n_labels : int, optional
-            Number of labels, for forms that do not tell it (a pair, a table, some files). Default: the largest
+            Number of labels, for forms that do not determine it (a pair, a table, some files). Default: the largest
             label + 1.
         top : int, optional
-            Keep only the ``top`` most probable labels of each instance (ties: the smaller label).
+            Keep only the ``top`` most probable labels of each instance (ties go to the smaller label).
 
         Returns
         -------
         Candidates
-            Shares memory with the input where that was canonical already; the input is never changed. From a file,
-            with the names of its labels where the file, or a labels.txt beside it, has them.
+            Shares memory with the input if that is already canonical; the input is never changed. Candidates from a
+            file carry the label names found in it or in a labels.txt beside it.
         """
         candidates = probabilities if isinstance(probabilities, cls) else _from_any(probabilities, n_labels)
         if n_labels is not None and n_labels != candidates.n_labels:
-            msg = f"n_labels must be the number of columns, {candidates.n_labels}. Got {n_labels}. Leave it out."
+            msg = f"n_labels must equal the number of columns, {candidates.n_labels}. Got {n_labels}. Omit it."
             raise InputError(msg)
         return candidates if top is None else candidates.keep_top(top)
 
@@ -132,7 +132,7 @@ class Candidates:
         return sums
 
     def with_names(self, label_names: LabelNames | None) -> Candidates:
-        """The same candidates, their labels named; with the names that they have where none are given."""
+        """Return the same candidates with these label names; None keeps the present ones."""
         return Candidates(
             *self.rows,
             self.n_labels,
@@ -142,22 +142,22 @@ class Candidates:
 
     def keep_top(self, top: int) -> Candidates:
         """Keep the ``top`` most probable labels of each instance."""
-        top = check_size("top", top, remedy="Leave it out to keep every candidate.")
+        top = check_size("top", top, remedy="Omit it to keep every candidate.")
         is_long = self.sizes > top
         if not is_long.any():
             return self
-        is_looked_at = np.repeat(is_long, self.sizes)
-        is_kept = ~is_looked_at
-        is_kept[is_looked_at] = self._mark_top(top, is_long, is_looked_at)
+        is_in_long_row = np.repeat(is_long, self.sizes)
+        is_kept = ~is_in_long_row
+        is_kept[is_in_long_row] = self._mark_top(top, is_long, is_in_long_row)
         indptr = np.concatenate([[0], np.cumsum(np.minimum(self.sizes, top))])
         parts = indptr, self.rows.labels[is_kept], self.rows.values[is_kept], self.n_labels
         return Candidates(*parts, holds_all_labels=self.holds_all_labels, label_names=self.label_names)
 
-    def _mark_top(self, top: int, is_long: NDArray, is_looked_at: NDArray) -> NDArray:
-        """Which entries of the rows longer than `top` are kept; room is needed for these rows only."""
+    def _mark_top(self, top: int, is_long: NDArray, is_in_long_row: NDArray) -> NDArray:
+        """Mark the entries to keep in the rows longer than `top`; only these rows need working memory."""
         sizes = self.sizes[is_long]
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        part = Rows(starts, self.rows.labels[is_looked_at], self.rows.values[is_looked_at])
+        part = Rows(starts, self.rows.labels[is_in_long_row], self.rows.values[is_in_long_row])
         positions = np.empty((sizes.size, top), dtype=np.int32)
         select_by_line(part, np.ones(1), np.zeros(1), np.full(sizes.size, top), positions, 0, sizes.size)
         is_kept = np.zeros(part.labels.size, dtype=bool)
@@ -165,10 +165,10 @@ class Candidates:
         return is_kept
 
     def to_csr(self) -> sp.csr_array:
-        """The probabilities as a scipy CSR array that shares this memory (read-only)."""
+        """Return the probabilities as a read-only scipy CSR array that shares memory with this object."""
         indptr = self.rows.indptr
         if self.n_entries <= np.iinfo(np.int32).max:
-            indptr = indptr.astype(np.int32)  # beside 64-bit pointers scipy would copy the labels to 64 bits, too
+            indptr = indptr.astype(np.int32)  # with 64-bit pointers scipy would copy the labels to 64 bits as well
         return sp.csr_array((self.rows.values, self.rows.labels, indptr), shape=self.shape, copy=False)
 
     def __repr__(self) -> str:
@@ -187,7 +187,7 @@ def _from_any(probabilities: Any, n_labels: int | None) -> Candidates:
 
 
 def _from_path(path: str | os.PathLike[str], n_labels: int | None) -> Candidates:
-    from tailwise.inputs.paths import load_all_labels, names_for  # reads every format, which most callers do not need
+    from tailwise.inputs.paths import load_all_labels, names_for  # imports every format, which most callers do not need
 
     contents = load_all_labels(path, n_labels=n_labels)
     return _from_csr(contents.matrix, label_names=names_for(contents, path))
@@ -212,10 +212,10 @@ def _from_csr(
 
 
 def _without_rounding(values: NDArray, csr: sp.csr_array) -> NDArray:
-    """A copy in [0, 1] of values that only rounding led out of it; others are refused."""
+    """Clip values that rounding pushed out of [0, 1]; refuse values further outside."""
     inside = np.clip(values, 0, 1)
     inside[inside < SMALLEST] = 0
-    is_wrong = ~(np.abs(values - inside) <= ROUNDING)  # so that NaN is wrong
+    is_wrong = ~(np.abs(values - inside) <= ROUNDING)  # written so that NaN counts as wrong
     if is_wrong.any():
         x = int(np.argmax(is_wrong))
         i = int(np.searchsorted(csr.indptr, x, side="right")) - 1
@@ -227,10 +227,10 @@ def _without_rounding(values: NDArray, csr: sp.csr_array) -> NDArray:
 
 def _guess_remedy(values: NDArray, wrong: float) -> str:
     if not np.isfinite(wrong):
-        return "Remove such entries, or replace them; to rule labels out, give a sparse matrix without them."
+        return "Remove or replace such entries; to exclude labels, give a sparse matrix without them."
     if values.min() >= 0 and values.max() <= 100:
-        return "Are these percentages? Divide them by 100. Or logits? Apply a sigmoid first."
-    return "Are these logits? Apply a sigmoid first."
+        return "If these are percentages, divide them by 100; if they are logits, apply a sigmoid first."
+    return "If these are logits, apply a sigmoid first."
 
 
 def _read_only(array: NDArray) -> NDArray:

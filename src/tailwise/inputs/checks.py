@@ -1,4 +1,4 @@
-"""Rules that parameters of several functions share."""
+"""Checks of parameters that several functions share."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ __all__ = [
     "is_integer",
 ]
 
-LARGEST_SIZE = 2**63 - 1  # what an index of numpy can count
-# Sizes that are accepted however few entries there are, and sizes per entry beyond them.
+LARGEST_SIZE = 2**63 - 1  # the largest index of numpy
+# Sizes that are always accepted, and the size that each entry allows beyond them.
 FREE_ROWS, FREE_COLUMNS, FREE_PER_ENTRY = 10_000_000, 100_000_000, 100
 
 
 def is_integer(value: Any) -> bool:
-    """Whether a parameter is an integer, Python's or numpy's; True and False are none."""
+    """Whether a parameter is a Python or numpy integer; booleans do not count."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse a value that is none of the choices."""
+    """Refuse a value that is not one of the choices."""
     if not isinstance(value, str) or value not in choices:
         msg = f"{name} must be one of {', '.join(choices)}. Got {value!r}."
         raise InputError(msg)
 
 
 def check_size(name: str, value: Any, smallest: int = 1, largest: int | None = None, *, remedy: str = "") -> int:
-    """A number of things: refuse what is no integer from `smallest` to `largest`, the number of labels where given."""
+    """Return an integer from `smallest` to `largest`, which is the number of labels if given; refuse anything else."""
     if is_integer(value) and smallest <= value <= (LARGEST_SIZE if largest is None else largest):
         return int(value)
     if largest is not None:
@@ -49,21 +49,18 @@ def check_size(name: str, value: Any, smallest: int = 1, largest: int | None = N
 
 
 def check_numbering(source: Any, what: str, size: int, n_entries: int) -> None:
-    """Refuse numbers of instances, labels or features with enormous gaps, which would fill the memory.
-
-    Up to FREE_ROWS or FREE_COLUMNS, and up to FREE_PER_ENTRY for each entry, any numbering is accepted.
-    """
+    """Refuse a numbering of instances, labels or features with gaps so large that it would exhaust memory."""
     free = FREE_ROWS if what == "instance" else FREE_COLUMNS
     if size > max(free, FREE_PER_ENTRY * n_entries):
         msg = (
-            f"The {what} numbers in {source} must be 0, 1, 2, ... without large gaps. Got {size - 1}, with "
-            f"{n_entries:,} entries in all. Number the {what}s that are there one after another."
+            f"The {what} numbers in {source} must be 0, 1, 2, ... without large gaps. Got {size - 1} with only "
+            f"{n_entries:,} entries. Renumber the {what}s consecutively."
         )
         raise InputError(msg)
 
 
 def check_seed(seed: Any, largest: int | None = None) -> None:
-    """Refuse what numpy's generators do not take as a seed; its older ones take none above `largest`."""
+    """Refuse what numpy's generators do not accept as a seed; the legacy ones have a `largest` seed."""
     if not is_integer(seed) or seed < 0:
         msg = f"seed must be an integer of at least 0. Got {seed!r}."
         raise InputError(msg)

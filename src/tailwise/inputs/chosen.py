@@ -1,4 +1,4 @@
-"""The one door for selections: whatever form they come in, one padded array of labels stands behind it."""
+"""Selections in any supported form, converted to one padded array of labels."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Chosen:
     Attributes
     ----------
     labels : ndarray of int32, shape (n, k)
-        One row per instance; :data:`EMPTY` (-1) pads a row that has fewer labels, always at its end.
+        One row per instance, padded at its end with :data:`EMPTY` (-1) if it has fewer labels.
     n_labels : int
         Number of labels m.
     is_ranked : bool
-        Whether the order within a row means something (best first). A 0/1 matrix has no order.
+        Whether the order within a row is meaningful (best first). A 0/1 matrix has no order.
     """
 
     def __init__(self, labels: NDArray, n_labels: int, *, is_ranked: bool = True) -> None:
@@ -52,13 +52,13 @@ class Chosen:
         ----------
         selection : Chosen, ndarray or sparse matrix
             A Selection; an integer array ``(n, k)`` of labels with -1 for an empty slot; or a 0/1 matrix ``(n, m)``,
-            sparse, boolean, or of integers where m is known.
+            sparse, boolean, or integer if m is known.
         n_labels : int, optional
-            Number of labels m. Needed for an array of labels, checked for every other form.
+            Number of labels m. Required for an array of labels, checked for every other form.
         n_instances : int, optional
-            Number of instances n, checked where given.
+            Number of instances n, checked if given.
         name, like : str
-            The parameter's name in error messages, and that of the one which sets the numbers.
+            Names for error messages: of this parameter, and of the one that determines the sizes.
         """
         if isinstance(selection, Chosen):
             chosen = selection
@@ -73,9 +73,9 @@ class Chosen:
 
     @classmethod
     def from_labels(cls, labels: NDArray, n_labels: int | None, *, name: str = "selection") -> Chosen:
-        """Check and convert an array that can only be one of labels, whatever they are; see :meth:`of`."""
+        """Check and convert an array that is known to hold labels; see :meth:`of`."""
         _check_labels(labels, n_labels, name)
-        # Empty slots move to the end of their row; the order of the others stays.
+        # Empty slots move to the end of their row; the other labels keep their order.
         order = np.argsort(labels == EMPTY, axis=1, kind="stable")
         labels = np.take_along_axis(labels, order, axis=1).astype(np.int32)
         _refuse_repeated(labels, name)
@@ -91,7 +91,7 @@ class Chosen:
         return self.n_instances, self.n_labels
 
     def to_csr(self) -> sp.csr_array:
-        """The selection as a 0/1 matrix of shape (n, m)."""
+        """Return the selection as a 0/1 matrix of shape (n, m)."""
         used = self.labels != EMPTY
         ordered = np.sort(np.where(used, self.labels, np.iinfo(np.int32).max), axis=1)
         counts = used.sum(axis=1)
@@ -101,18 +101,18 @@ class Chosen:
 
 
 def _is_indicator(array: Any, n_labels: int | None, name: str) -> bool:
-    """Whether it is a 0/1 matrix, not an array of labels; what could be either is refused."""
+    """Whether an array is a 0/1 matrix rather than an array of labels; refuse what could be either."""
     if sp.issparse(array) or array.dtype == bool:
         return True
     is_wide = array.ndim == 2 and array.shape[1] == n_labels and array.dtype.kind in "iu" and array.size > 0
     if not is_wide or array.min() < 0 or array.max() > 1:
         return False
-    # Of three or more slots that hold 0 or 1, two hold the same label: no ranking looks like that.
+    # Three or more slots that hold only 0 and 1 repeat a label, so they cannot be a ranking.
     m = array.shape[1]
     if m <= 2 and (np.sort(array, axis=1) == np.arange(m)).all():
         msg = (
-            f"{name} of 0 and 1 for {m} labels could be an array of labels or a 0/1 matrix. Got an integer "
-            "array. Give a matrix sparse or boolean; give an array of labels with one more column, of -1."
+            f"{name} is an integer array of 0 and 1 for {m} labels, which could be an array of labels or a 0/1 "
+            "matrix. Give a 0/1 matrix as sparse or boolean; give an array of labels with an extra column of -1."
         )
         raise InputError(msg)
     return True
@@ -125,14 +125,14 @@ def _check_sizes(chosen: Chosen, n_instances: int | None, n_labels: int | None, 
         return
     rule = " and ".join(f"{size} {what}" for what, size, _ in wrong)
     came = " and ".join(str(came) for _, _, came in wrong)
-    is_turned = chosen.shape == (n_labels, n_instances)
-    remedy = " One of the two is transposed: give its transpose, .T in Python." if is_turned else ""
+    is_transposed = chosen.shape == (n_labels, n_instances)
+    remedy = " One of the two is transposed; use its transpose (.T)." if is_transposed else ""
     msg = f"{name} must have the {rule} of {like}. Got {came}.{remedy}"
     raise InputError(msg)
 
 
 def _from_indicator(matrix: Any, name: str) -> Chosen:
-    remedy = "Give the chosen labels, not probabilities: select (tailwise select) chooses from them."
+    remedy = "If these are probabilities, choose labels with select (tailwise select) first."
     csr = as_indicator(matrix, name, remedy)
     counts = np.diff(csr.indptr)
     labels = np.full((csr.shape[0], max(1, int(counts.max()))), EMPTY, dtype=np.int32)
@@ -148,7 +148,7 @@ def _check_labels(labels: NDArray, n_labels: int | None, name: str) -> None:
         )
         raise InputError(msg)
     if n_labels is None:
-        msg = f"{name} as an array of labels needs the number of labels. Give n_labels."
+        msg = f"{name} is an array of labels, which does not determine the number of labels. Give n_labels."
         raise InputError(msg)
     if labels.min() < EMPTY or labels.max() >= n_labels:
         came = labels.min() if labels.min() < EMPTY else labels.max()
@@ -162,6 +162,6 @@ def _refuse_repeated(labels: NDArray, name: str) -> None:
     if twice.any():
         i, c = np.argwhere(twice)[0]
         came = f"Instance {i} holds label {ordered[i, c]} twice."
-        remedy = " Give a 0/1 matrix sparse or boolean." if labels.min() >= 0 and labels.max() <= 1 else ""
+        remedy = " Give a 0/1 matrix as sparse or boolean." if labels.min() >= 0 and labels.max() <= 1 else ""
         msg = f"{name} must hold each label of an instance once. {came}{remedy}"
         raise InputError(msg)

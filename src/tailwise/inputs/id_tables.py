@@ -1,4 +1,4 @@
-"""Label probabilities as lists of (instance, label, probability): tables with these columns, and pairs of arrays."""
+"""Label probabilities given entry by entry: tables of (instance, label, probability), and pairs of arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.errors import InputError
-from tailwise.inputs.checks import check_numbering, is_integer
+from tailwise.inputs.checks import check_numbering, check_size
 from tailwise.inputs.matrices import as_array, as_numbers, canonical_csr, check_most_labels
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 def read_table(table: Any, n_labels: int | None = None) -> sp.csr_array:
-    """A table with the columns instance, label and probability, one row for each entry."""
+    """Read a table with the columns instance, label and probability, one row per entry."""
     names = getattr(table, "column_names", None) or list(getattr(table, "columns", ()))
     missing = [name for name in COLUMNS if name not in names]
     if missing:
@@ -32,7 +32,7 @@ def read_table(table: Any, n_labels: int | None = None) -> sp.csr_array:
 
 
 def read_pair(pair: tuple, n_labels: int | None = None) -> sp.csr_array:
-    """A pair (labels, values) of arrays of shape (n, k'), with -1 for an empty slot."""
+    """Read a pair (labels, values) of arrays of shape (n, k'), with -1 for an empty slot."""
     if len(pair) != 2:
         msg = f"probabilities as a tuple must be a pair (labels, values). Got {len(pair)} parts."
         raise InputError(msg)
@@ -54,10 +54,7 @@ def _build(
             msg = f"{name} numbers must be integers of at least 0. Got {came}. Map names to 0, 1, 2, ... first."
             raise InputError(msg)
     n = n_instances if n_instances is not None else _count(instances, "instance")
-    m = n_labels if n_labels is not None else _count(labels, "label")
-    if not is_integer(m) or m < 0:
-        msg = f"n_labels must be an integer of at least 1. Got {n_labels!r}."
-        raise InputError(msg)
+    m = check_size("n_labels", n_labels) if n_labels is not None else _count(labels, "label")
     check_most_labels(m)
     if labels.size and labels.max() >= m:
         msg = f"label numbers must be below n_labels={m}. Got {labels.max()}. Give a larger n_labels."
@@ -66,7 +63,7 @@ def _build(
 
 
 def _count(numbers: NDArray, what: str) -> int:
-    """How many there are if the largest is the last."""
+    """The largest number + 1."""
     size = int(numbers.max()) + 1 if numbers.size else 0
     check_numbering("probabilities", what, size, numbers.size)
     return size

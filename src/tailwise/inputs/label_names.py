@@ -1,4 +1,4 @@
-"""The names of labels: identifiers that other programs know them by, and titles that people do."""
+"""Label names: identifiers for programs, titles for people."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ BESIDE = ("labels.txt", "Y.txt")
 
 
 def is_text(word: str) -> bool:
-    """Whether a word can be written: Python and JSON may hold halves of letters."""
+    """Whether text can be encoded: Python and JSON strings may hold unpaired surrogates."""
     return word.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
 class LabelNames:
-    """An identifier for each label, all different, and where there are any, titles for people.
+    """A unique identifier for each label and, optionally, a title for people to read.
 
     Parameters
     ----------
     ids : iterable of str
         The identifier of label 0, 1, 2, ...
     titles : iterable of str, optional
-        As many titles; they may be equal, or empty.
+        One title per label; titles may repeat or be empty.
 
     Examples
     --------
@@ -42,30 +42,30 @@ class LabelNames:
         self.titles = None if titles is None else tuple(titles)
         for name in (*self.ids, *(self.titles or ())):
             if not (isinstance(name, str) and is_text(name)):
-                msg = f"label names must be text. Got {name!a}. Use str(...) for each."
+                msg = f"label names must be text. Got {name!a}. Convert each name with str()."
                 raise InputError(msg)
         self._numbers = {name: number for number, name in enumerate(self.ids)}
         if len(self._numbers) < len(self.ids):
             twice = next(name for number, name in enumerate(self.ids) if self._numbers[name] != number)
-            msg = f"label names must differ. Got {twice!r} twice. Give each label an identifier of its own."
+            msg = f"label names must be unique. Got {twice!r} twice. Give each label its own identifier."
             raise InputError(msg)
         if self.titles is not None and len(self.titles) != len(self.ids):
-            msg = f"titles must be one for each of the {len(self.ids)} ids. Got {len(self.titles)}."
+            msg = f"titles must hold one title for each of the {len(self.ids)} ids. Got {len(self.titles)}."
             raise InputError(msg)
 
     @classmethod
     def of(cls, names: Any) -> LabelNames | None:
-        """Names from a list of text, a file, LabelNames or None."""
+        """Convert a list of names or the path of a file; LabelNames and None are returned unchanged."""
         if names is None or isinstance(names, cls):
             return names
         return load_label_names(names) if isinstance(names, (str, os.PathLike)) else cls(names)
 
     def number_of(self, name: str) -> int | None:
-        """The number of a label, or None for a name that is not among these."""
+        """Return the number of the label with this identifier, or None if there is none."""
         return self._numbers.get(name)
 
     def title_of(self, label: int) -> str:
-        """What people call a label: its title, or its identifier where there is none."""
+        """Return the title of a label, or its identifier if it has no title."""
         return (self.titles[label] if self.titles is not None else "") or self.ids[label]
 
     def __len__(self) -> int:
@@ -82,12 +82,12 @@ class LabelNames:
 
 
 def load_label_names(path: str | os.PathLike[str]) -> LabelNames:
-    """Read one label a line: an identifier, and after a tab, where there is one, a title."""
+    """Read one label per line: an identifier, optionally followed by a tab and a title."""
     with opened_text(path) as file:
         try:
             lines = file.read().decode("utf-8").split("\n")
         except UnicodeDecodeError as error:
-            msg = f"{path} must be text in UTF-8. Invalid UTF-8 at byte {error.start}. Convert the file."
+            msg = f"{path} must be UTF-8 text. Invalid UTF-8 at byte {error.start}. Convert the file to UTF-8."
             raise FileError(msg) from error
     if lines[-1] == "":
         lines.pop()
@@ -98,11 +98,11 @@ def load_label_names(path: str | os.PathLike[str]) -> LabelNames:
 
 
 def save_label_names(path: str | os.PathLike[str], names: LabelNames) -> None:
-    """Write one label a line, so that :func:`load_label_names` reads it."""
+    """Write one label per line, in the format that :func:`load_label_names` reads."""
     for texts, marks in ((names.ids, "\n\r\t"), (names.titles or (), "\n\r")):
         for name in texts:
             if any(mark in name for mark in marks):
-                msg = f"Names in a file must hold no line end, and identifiers no tab. Got {name!r}. Rename the label."
+                msg = f"Saved label names must not contain line breaks, nor identifiers tabs. Got {name!r}. Rename it."
                 raise InputError(msg)
     titles = [""] * len(names) if names.titles is None else [f"\t{title}" for title in names.titles]
     with written_beside(path) as file:
@@ -110,7 +110,7 @@ def save_label_names(path: str | os.PathLike[str], names: LabelNames) -> None:
 
 
 def find_label_names(path: str | os.PathLike[str], n_labels: int, *, may_be_more: bool = False) -> LabelNames | None:
-    """The names in a file beside another one, where there is one with a line for each of its labels (or more)."""
+    """Find label names in the same folder as `path`: a file with one line per label, or more if allowed."""
     folder = os.path.dirname(os.path.abspath(path))
     for name in BESIDE:
         beside = os.path.join(folder, name)
@@ -122,7 +122,7 @@ def find_label_names(path: str | os.PathLike[str], n_labels: int, *, may_be_more
 
 
 def count_names(path: str | os.PathLike[str]) -> int:
-    """The number of lines, without reading what they say."""
+    """Count the lines of a file of names without parsing them."""
     lines, last = 0, b"\n"
     with opened_text(path) as file:
         while block := file.read(1 << 20):

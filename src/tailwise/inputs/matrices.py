@@ -1,4 +1,4 @@
-"""Matrices: any layout as canonical CSR, and the one check that a matrix holds only 0 and 1."""
+"""Conversion of matrices in any layout to canonical CSR, and the check that a matrix holds only 0 and 1."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_LABELS = 2**31 - 1
 
 
 def canonical_csr(matrix: Any, name: str) -> sp.csr_array:
-    """A dense or sparse matrix as CSR with sorted, distinct column indices; the input is not changed."""
+    """Convert a dense or sparse matrix to CSR with sorted, unique column indices; the input is not changed."""
     matrix = as_numbers(matrix, name)
     if matrix.ndim != 2 or 0 in matrix.shape:
         shape = "x".join(map(str, matrix.shape)) or "a scalar"
@@ -38,10 +38,10 @@ def canonical_csr(matrix: Any, name: str) -> sp.csr_array:
         raise InputError(msg)
     check_most_labels(matrix.shape[1])
     if sp.issparse(matrix) and matrix.format == "bsr":
-        matrix = matrix.tocoo()  # which keeps duplicates apart, so that they are found; other ways add them up
+        matrix = matrix.tocoo()  # keeps duplicates, so that they are found below; other conversions add them up
     csr = _without_spare_room(matrix if isinstance(matrix, sp.csr_array) else sp.csr_array(matrix))
     if sp.issparse(matrix) and csr.nnz < matrix.nnz and matrix.format == "coo":
-        # scipy adds duplicates of a COO matrix up when converting; a second probability for a label is an error here.
+        # scipy adds up duplicates when it converts a COO matrix; here, a second probability for a label is an error.
         _refuse_duplicate(name, *_first_duplicate_of_coo(matrix))
     if find_disorder(csr.indptr, csr.indices) >= 0:
         csr = csr.sorted_indices()
@@ -52,26 +52,26 @@ def canonical_csr(matrix: Any, name: str) -> sp.csr_array:
 
 
 def as_indicator(matrix: Any, name: str, remedy: str) -> sp.csr_array:
-    """A 0/1 matrix as canonical CSR that stores only the ones; the input is not changed."""
+    """Convert a 0/1 matrix to canonical CSR that stores only the ones; the input is not changed."""
     csr = canonical_csr(matrix, name)
     is_wrong = (csr.data != 0) & (csr.data != 1)
     if is_wrong.any():
         msg = f"{name} must hold only 0 and 1. Got {csr.data[np.argmax(is_wrong)]:g}. {remedy}"
         raise InputError(msg)
     if not csr.data.all():
-        csr = csr.copy()  # the arrays may be the user's own
+        csr = csr.copy()  # the arrays may belong to the user
         csr.eliminate_zeros()
     return csr
 
 
 def tidy_csr(matrix: Any, name: str) -> sp.csr_array:
-    """The same as `canonical_csr`, with indices as `build_csr` stores them."""
+    """Do the same as `canonical_csr`, with index types chosen by `build_csr`."""
     csr = canonical_csr(matrix, name)
     return build_csr(csr.data, csr.indices, csr.indptr, csr.shape)
 
 
 def build_csr(values: NDArray, labels: NDArray, indptr: NDArray, shape: tuple[int, int]) -> sp.csr_array:
-    """A CSR array whose indices are 32 bits wide wherever they fit: scipy alone would keep what it is given."""
+    """Build a CSR array with 32-bit indices if they fit; scipy would keep the type it is given."""
     is_small = max(*shape, labels.size) <= np.iinfo(np.int32).max
     index_type = np.int32 if is_small else np.int64
     parts = values, labels.astype(index_type, copy=False), indptr.astype(index_type, copy=False)
@@ -79,7 +79,7 @@ def build_csr(values: NDArray, labels: NDArray, indptr: NDArray, shape: tuple[in
 
 
 def as_array(matrix: Any, name: str) -> Any:
-    """A numpy array, or a scipy matrix as it is."""
+    """Convert to a numpy array; scipy matrices are checked and returned unchanged."""
     matrix = _without_torch(matrix)
     check_matrix(matrix, name)
     if sp.issparse(matrix):
@@ -87,12 +87,12 @@ def as_array(matrix: Any, name: str) -> Any:
     try:
         return np.asarray(matrix)
     except ValueError as error:
-        msg = f"{name} must be a matrix with rows of one length. Got rows that differ."
+        msg = f"{name} must be a matrix with rows of equal length. Got rows of different lengths."
         raise InputError(msg) from error
 
 
 def as_numbers(matrix: Any, name: str) -> Any:
-    """A numpy array or scipy matrix of a type that scipy converts; half precision becomes single."""
+    """Convert to a numpy array or scipy matrix of a type that scipy can process; half precision becomes single."""
     matrix = as_array(matrix, name)
     if matrix.dtype.kind not in "fiub":
         msg = f"{name} must hold numbers. Got an array of dtype {matrix.dtype}. Convert it to float32 or float64."
@@ -102,31 +102,31 @@ def as_numbers(matrix: Any, name: str) -> Any:
 
 
 def as_dense(values: Any, name: str) -> NDArray:
-    """A numpy array of float64, from anything but a sparse matrix."""
+    """Convert to a numpy array of float64; sparse matrices are refused."""
     array = as_numbers(values, name)
     if sp.issparse(array):
-        msg = f"{name} must be a list or an array of numbers. Got a sparse matrix. Use .toarray().ravel()."
+        msg = f"{name} must be a list or array of numbers. Got a sparse matrix. Use .toarray().ravel()."
         raise InputError(msg)
     return array.astype(np.float64, copy=False)
 
 
 def check_most_labels(n_labels: int) -> None:
-    """Refuse more labels than an index of 32 bits can count."""
+    """Refuse more labels than a 32-bit index can address."""
     if n_labels > MOST_LABELS:
         msg = f"The number of labels must be at most {MOST_LABELS}. Got {n_labels}."
         raise InputError(msg)
 
 
 def check_matrix(matrix: Any, name: str) -> None:
-    """Refuse what must not be read as it is: masked entries, and index arrays that point outside the matrix.
+    """Refuse masked entries, and index arrays that point outside the matrix.
 
-    Compiled code, scipy's as well as this package's, follows indices without looking. So every matrix that a user
-    gives comes through here before anything else is done with it.
+    Compiled code, in scipy and in this package, does not check indices. Every matrix from a user must therefore pass
+    this check first.
     """
     if _has_masked(matrix):
         msg = (
-            f"{name} must hold a value everywhere. Got a masked array with masked entries. "
-            "Give a sparse matrix without them, or fill them in with .filled(value)."
+            f"{name} must not have masked entries. Got a masked array. "
+            "Fill them in with .filled(value), or give a sparse matrix without them."
         )
         raise InputError(msg)
     if not sp.issparse(matrix):
@@ -157,15 +157,15 @@ def _check_compressed(matrix: Any, name: str) -> None:
     is_whole = indptr.shape == (n_lines + 1,) and indptr.dtype.kind in "iu"
     if not is_whole or indptr[0] != 0 or indptr[-1] > indices.size or (indptr[1:] < indptr[:-1]).any():
         msg = (
-            f"{name} must have {n_lines + 1} pointers (indptr) that start at 0, are non-decreasing and end within its "
-            "entries. It has others: the matrix is damaged. Rebuild it from its rows, columns and values."
+            f"{name} must have an indptr of {n_lines + 1} integers that starts at 0, is non-decreasing and ends within "
+            "the entries. It does not: the matrix is corrupt. Rebuild it from rows, columns and values."
         )
         raise InputError(msg)
     _check_indices(name, indices[: indptr[-1]], limit)
 
 
 def _check_lists(matrix: Any, name: str) -> None:
-    """The rows of a LIL matrix are lists, of columns and of values."""
+    """Check a LIL matrix, whose rows are lists of columns and of values."""
     for columns, values in zip(matrix.rows, matrix.data, strict=True):
         if columns:
             numbers = np.asarray(columns)
@@ -176,27 +176,27 @@ def _check_lists(matrix: Any, name: str) -> None:
 def _check_lengths(name: str, indices: NDArray, values: NDArray) -> None:
     if indices.ndim != 1 or values.shape[:1] != indices.shape:
         msg = (
-            f"{name} must have one index for each stored value. Got {indices.size} for {len(values)}: the matrix is "
-            "damaged. Rebuild it from its rows, columns and values."
+            f"{name} must have one index per stored value. Got {indices.size} indices for {len(values)} values: the "
+            "matrix is corrupt. Rebuild it from rows, columns and values."
         )
         raise InputError(msg)
 
 
 def _check_indices(name: str, indices: NDArray, size: int) -> None:
     if indices.dtype.kind not in "iu":
-        msg = f"{name} must have integers as indices. Got dtype {indices.dtype}. Convert them, for instance to int32."
+        msg = f"{name} must have integer indices. Got dtype {indices.dtype}. Convert them, for instance to int32."
         raise InputError(msg)
     if indices.size and (indices.min() < 0 or indices.max() >= size):
         came = indices.min() if indices.min() < 0 else indices.max()
         msg = (
-            f"{name} must have indices from 0 to {size - 1}, as its shape says. Got {came}. "
-            "Build it with the shape that its indices need."
+            f"{name} must have indices from 0 to {size - 1} to match its shape. Got {came}. "
+            "Correct the index, or build the matrix with a larger shape."
         )
         raise InputError(msg)
 
 
 def _without_spare_room(csr: sp.csr_array) -> sp.csr_array:
-    """The matrix without what its arrays hold beyond the last row, which scipy allows."""
+    """Drop the entries beyond the last row, which scipy allows."""
     used = int(csr.indptr[-1])
     if used == csr.indices.size:
         return csr
@@ -204,7 +204,7 @@ def _without_spare_room(csr: sp.csr_array) -> sp.csr_array:
 
 
 def _without_torch(matrix: Any) -> Any:
-    """A torch tensor as the numpy or scipy object that shares its memory; anything else as it is."""
+    """Convert a torch tensor to a numpy or scipy object, sharing memory if possible; return anything else unchanged."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(matrix, torch.Tensor):
         return matrix
@@ -234,6 +234,6 @@ def _first_duplicate_of_coo(matrix: Any) -> tuple[int, int]:
 def _refuse_duplicate(name: str, instance: int, label: int) -> NoReturn:
     msg = (
         f"{name} must hold each label of an instance once. Instance {instance} holds label {label} twice. "
-        "Merge the duplicates (sum_duplicates() of a scipy matrix adds them up) before selecting."
+        "Remove or merge the duplicates first; sum_duplicates() of a scipy matrix adds them up."
     )
     raise InputError(msg)

@@ -1,6 +1,6 @@
-"""Files named where values are expected, and several files under one numbering.
+"""Paths given in place of values, and the matching of several files.
 
-Labels of several files are matched by name where files name them, and by number where they do not; instances likewise.
+Labels and instances of several files are matched by name if the files name them, and by number otherwise.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ __all__ = [
 
 
 def is_path(source: Any) -> bool:
-    """Whether a value names a file."""
+    """Whether a value is a path."""
     return isinstance(source, (str, os.PathLike))
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A matrix, and where it came from a file, everything else that the file says.
+    """A matrix and, if it was read from a file, the rest of the file's contents.
 
-    Files that are read after it are put in its order of labels and instances.
+    Files that are read later are put in its order of labels and instances.
 
     Attributes
     ----------
-    matrix : csr_array, or anything that stands for a matrix
-        The matrix of the file, or the value that was given.
+    matrix : csr_array or array_like
+        The matrix in the file, or the value that was given.
     contents : Contents or None
-        All that the file holds; None where no file was given.
+        The contents of the file; None if no file was given.
     path : path or None
         The file.
     all_names : LabelNames or None
-        The names of all labels, where the caller knows them.
+        The names of all labels, if the caller gave them.
     """
 
     matrix: Any
@@ -59,7 +59,7 @@ class Source:
 
     @classmethod
     def of(cls, source: Any, label_names: Any = None) -> Source:
-        """Read a file; keep anything else as it is."""
+        """Read a file; wrap any other value unchanged."""
         if not is_path(source):
             return cls(source)
         names = LabelNames.of(label_names)
@@ -68,17 +68,17 @@ class Source:
 
     @property
     def n_labels(self) -> int | None:
-        """The number of labels, where the value tells it."""
+        """The number of labels, if the value determines it."""
         is_matrix = sp.issparse(self.matrix) or (isinstance(self.matrix, np.ndarray) and self.matrix.ndim == 2)
         return self.matrix.shape[1] if is_matrix else None
 
     @property
     def names(self) -> LabelNames | None:
-        """The names of the labels: those of the file, or of a labels.txt beside it."""
+        """The label names given by the caller, by the file, or by a labels.txt beside it."""
         return None if self.contents is None else self.all_names or names_for(self.contents, self.path)
 
     def widened(self, n_labels: int) -> Source:
-        """With `n_labels` labels, where the file lists fewer and does not say how many there are."""
+        """Extend to `n_labels` labels if the file has fewer and does not state the number of labels."""
         if self.contents is None or not self.contents.is_open or n_labels <= self.matrix.shape[1]:
             return self
         contents, matrix = self.contents.widened(n_labels, self.path), self.matrix.copy()
@@ -86,21 +86,21 @@ class Source:
         return replace(self, matrix=matrix, contents=contents)
 
     def load_like(self, path: Any, *, same_instances: bool = True) -> Contents:
-        """Read another file, with its labels, and by default its instances, in the order of this source."""
+        """Read another file with its labels, and by default its instances, in the order of this source."""
         if self.contents is None:
             return load_contents(path, n_labels=self.n_labels)
         return load_like(path, self.contents, self.path, self.all_names, same_instances=same_instances)
 
     def read_matrix(self, source: Any) -> Any:
-        """A matrix of the same instances and labels: that of a file where a path is given, or the value itself."""
+        """Read a matrix of the same instances and labels from a path; return any other value unchanged."""
         return self.load_like(source).matrix if is_path(source) else source
 
     def read_selection(self, selection: Any) -> Any:
-        """A selection for the same instances: that of a file where a path is given, or the value itself."""
+        """Read a selection for the same instances from a path; return any other value unchanged."""
         return self.load_like(selection).chosen(selection) if is_path(selection) else selection
 
     def read_priors(self, priors: Any) -> LabelPriors | None:
-        """Training frequencies of the same labels: from a file of them, or from training labels in a file or matrix."""
+        """Read training frequencies of the same labels, from a priors file or from training labels (path or matrix)."""
         if priors is None:
             return None
         if not is_path(priors):
@@ -111,19 +111,19 @@ class Source:
 
 
 def load_if_path(source: Any) -> Any:
-    """The matrix in a file where a path is given; anything else as it is."""
+    """Read the matrix in a file if a path is given; return any other value unchanged."""
     return load(source) if is_path(source) else source
 
 
 def names_for(contents: Contents, path: Any) -> LabelNames | None:
-    """What the labels of a file are called: by the file itself, or by a file labels.txt beside it."""
+    """Return the label names of a file, from the file itself or from a labels.txt beside it."""
     if contents.label_names is not None:
         return contents.label_names
     return find_label_names(path, contents.matrix.shape[1], may_be_more=contents.is_open)
 
 
 def load_all_labels(path: Any, label_names: Any = None, *, n_labels: int | None = None) -> Contents:
-    """Read a file; where it does not say how many labels there are, the names given or beside it do."""
+    """Read a file; if it does not state the number of labels, use that of the given names or a labels.txt beside it."""
     contents = load_contents(path, n_labels=n_labels, label_names=label_names)
     if not contents.is_open or contents.label_names is not None:
         return contents
@@ -134,18 +134,18 @@ def load_all_labels(path: Any, label_names: Any = None, *, n_labels: int | None 
 def load_like(
     path: Any, first: Contents, first_path: Any, names: LabelNames | None = None, *, same_instances: bool = True
 ) -> Contents:
-    """Read a file whose labels, and by default instances, are those of another one, read before.
+    """Read a file with the same labels, and by default the same instances, as a file read before.
 
     Parameters
     ----------
     path : str or path
         The file.
     first, first_path : Contents, path
-        The other file.
+        The file read before.
     names : LabelNames, optional
         The names of all labels; `first` is in their order.
     same_instances : bool
-        Whether the rows are the same instances, too: they are then put in the same order where both files name them.
+        Whether the rows are the same instances; they are then put in the same order if both files name them.
     """
     contents = load_contents(path)
     if same_instances and contents.matrix.shape[0] == first.matrix.shape[0]:
@@ -162,7 +162,7 @@ def load_like(
 
 def _refuse(named: Any, numbered: Any) -> NoReturn:
     msg = (
-        f"{named} names its labels and {numbered} numbers them, so that the names of all labels are needed. "
-        "Give label_names (--label-names FILE), one name a line in the order of the numbers."
+        f"{named} and {numbered} must both name or both number their labels. The first names them, the second numbers "
+        "them. Give label_names (--label-names FILE), one name per line in the order of the numbers."
     )
     raise InputError(msg)

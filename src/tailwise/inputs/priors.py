@@ -1,4 +1,4 @@
-"""How often each label was seen in training: the source of priors, propensities and frequency bins."""
+"""Training frequencies of the labels, from which priors, propensities and frequency bins are derived."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.errors import InputError
-from tailwise.inputs.checks import is_integer
+from tailwise.inputs.checks import check_size
 from tailwise.inputs.matrices import as_dense, as_indicator
 
 if TYPE_CHECKING:
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["USUAL_PROPENSITY", "LabelPriors"]
 
-USUAL_PROPENSITY = (0.55, 1.5)  # a and b of the propensity model, where nothing else is known of the data
+USUAL_PROPENSITY = (0.55, 1.5)  # the default a and b of the propensity model
 
 
 class LabelPriors:
     r"""Training frequencies of the labels.
 
     With :math:`N_j` training instances of label j among :math:`n'`, the prior is :math:`\hat\pi_j = \max(N_j, 1) / n'`:
-    a label never seen counts as seen once, so that weights like :math:`1 / \hat\pi_j` stay finite.
+    a label that never occurred counts as if it occurred once, so that weights like :math:`1 / \hat\pi_j` stay finite.
 
     Parameters
     ----------
@@ -43,12 +43,9 @@ class LabelPriors:
 
     def __init__(self, counts: Any, n_instances: int) -> None:
         self.counts: NDArray = as_dense(counts, "counts")
-        if not is_integer(n_instances) or n_instances < 1:
-            msg = f"n_instances must be an integer of at least 1. Got {n_instances!r}."
-            raise InputError(msg)
-        self.n_instances = int(n_instances)
+        self.n_instances = check_size("n_instances", n_instances)
         if self.counts.ndim != 1 or self.counts.size == 0:
-            msg = f"counts must be one number per label. Got shape {self.counts.shape}."
+            msg = f"counts must hold one number per label. Got shape {self.counts.shape}."
             raise InputError(msg)
         if not (np.isfinite(self.counts).all() and self.counts.min() >= 0 and self.counts.max() <= self.n_instances):
             msg = (
@@ -71,7 +68,7 @@ class LabelPriors:
 
     @property
     def probabilities(self) -> NDArray:
-        """The prior of each label, never zero."""
+        """The prior of each label; never zero."""
         return np.maximum(self.counts, 1) / self.n_instances
 
     def inverse_propensities(self, a: float = USUAL_PROPENSITY[0], b: float = USUAL_PROPENSITY[1]) -> NDArray:

@@ -1,9 +1,7 @@
-"""Totals: what a selection has decided for every label, as a value that adds, scales and is saved."""
+"""Totals: the expected or observed counts of a selection for every label, which can be added, scaled and saved."""
 
 from __future__ import annotations
 
-import io
-import json
 import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -21,36 +19,34 @@ if TYPE_CHECKING:
 
 __all__ = ["Totals"]
 
-VERSION = 1
-# By how much a difference may fall below 0 and count as rounding, as a share of what it was taken from.
+KIND, VERSION = "tailwise totals", 1
+# Relative amount by which rounding may push a difference below 0.
 ROUNDING = 1e-9
-# A certain hit leaves no chance of failure; its logarithm is minus infinity.
-CERTAIN = -np.inf
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Totals:
-    r"""For every label what a selection amounts to: t, q, p, and the chance that it is right nowhere.
+    r"""Counts of a selection for every label: t, q, p, and the probability that it is wrong everywhere.
 
     .. math:: t_j = \sum_{i \in S_j} \eta_{ij},\quad q_j = |S_j|,\quad p_j = \sum_i \eta_{ij},\quad
         f_j = \prod_{i \in S_j} (1 - \eta_{ij})
 
-    Totals of parts of a batch add up to those of the whole. Give them to ``select(..., context=totals)``, and labels
-    are chosen on top of what was decided elsewhere: yesterday, or for another part of the data.
+    Totals of parts of a batch add up to those of the whole. Pass them to ``select(..., context=totals)`` to choose
+    labels on top of earlier decisions: those of yesterday, or for another part of the data.
 
     Attributes
     ----------
     t, q, p : ndarray of shape (m,)
-        True, predicted and condition positives: expected ones, where they are not known.
+        True, predicted and condition positives; expected numbers where the true labels are not known.
     n_instances, n_slots : float
-        Number of instances, and of the slots that their budgets add up to.
+        Number of instances, and sum of their budgets.
     log_failure : ndarray of shape (m,) or None
-        Logarithm of f, which coverage needs; None where it was not kept.
+        Logarithm of f, which coverage needs; None if it was not kept.
     known_t, known_p : ndarray of shape (m,)
-        The part of t and p that was observed. It counts as it is; the rest is taken as Poisson distributed where
-        expectations are exact.
+        The observed part of t and p, which is taken as certain. Exact expectations treat the rest as Poisson
+        distributed.
     label_names : tuple of str or None
-        The names of the labels, where they are known.
+        The names of the labels, if known.
 
     Examples
     --------
@@ -75,19 +71,20 @@ class Totals:
 
     @classmethod
     def of(cls, selection: Any, probabilities: Any = None, *, truth: Any = None) -> Totals:
-        """The totals of a selection: expected ones from probabilities, or observed ones from true labels.
+        """Compute the totals of a selection: expected ones from probabilities, or observed ones from true labels.
 
         Parameters
         ----------
         selection : Selection or array_like
-            The labels of each instance, in any form that :func:`tailwise.evaluate` takes.
+            The labels of each instance, in any form that :func:`tailwise.evaluate` accepts.
         probabilities : array_like of shape (n, m), optional
-            Label probabilities, in any form that :func:`tailwise.select` takes.
+            Label probabilities, in any form that :func:`tailwise.select` accepts.
         truth : 0/1 matrix of shape (n, m), optional
-            The true labels, where they are known: give these or the probabilities.
+            The true labels. Give either these or the probabilities.
         """
         if (probabilities is None) == (truth is None):
-            msg = "Totals.of needs either probabilities or truth. Got both or neither. Give the one that you have."
+            came = "neither" if truth is None else "both"
+            msg = f"Totals.of needs either probabilities or truth. Got {came}. Give exactly one of them."
             raise InputError(msg)
         source = Candidates.of(canonical_csr(truth, "truth") if probabilities is None else probabilities)
         n, m = source.shape
@@ -103,7 +100,7 @@ class Totals:
 
     @property
     def is_observed(self) -> bool:
-        """Whether all of it was observed."""
+        """Whether t and p were fully observed."""
         return bool((self.known_p == self.p).all() and (self.known_t == self.t).all())
 
     def __add__(self, other: Totals) -> Totals:
@@ -116,7 +113,7 @@ class Totals:
         if not isinstance(factor, (int, float, np.number)):
             return NotImplemented
         if not 0 <= factor < np.inf:
-            msg = f"Totals are multiplied by a finite number of at least 0. Got {factor}."
+            msg = f"Totals can only be multiplied by a finite number of at least 0. Got {factor}."
             raise InputError(msg)
         failure = self.log_failure
         if failure is not None:
@@ -127,44 +124,29 @@ class Totals:
     __rmul__ = __mul__
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the totals to an .npz file, whole or not at all."""
-        from tailwise.datasets.formats.disk import written_beside
+        """Write the totals to an .npz file; the file appears only when complete."""
+        from tailwise.datasets.formats.saved_object import write_object
 
         arrays = {name: np.asarray(getattr(self, name)) for name in _ADDED}
         if self.log_failure is not None:
             arrays["log_failure"] = self.log_failure
-        header = {"kind": "tailwise totals", "version": VERSION, "label_names": self.label_names}
-        content = io.BytesIO()
-        np.savez(content, **{"header": np.array(json.dumps(header)), **arrays})  # type: ignore[arg-type]
-        with written_beside(path) as file:
-            file.write(content.getvalue())
+        write_object(path, KIND, VERSION, {"label_names": self.label_names}, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Totals:
         """Read totals that :meth:`save` wrote."""
-        from tailwise.datasets.formats.npz import read_archive
+        from tailwise.datasets.formats.saved_object import read_object
 
-        arrays = read_archive(path, "be a file that Totals.save wrote", "Save the totals again.")
-        try:
-            header = json.loads(str(arrays["header"]))
-            version = header["version"] if header.get("kind") == "tailwise totals" else None
-        except (KeyError, ValueError, AttributeError):
-            version = None
-        if version is None:
-            msg = f"{path} must be a file that Totals.save wrote. It is not. Give the path of such a file."
-            raise FileError(msg)
-        if version != VERSION:
-            msg = f"{path} must be of version {VERSION}. Got version {version}. Use a newer tailwise to read it."
-            raise FileError(msg)
+        header, arrays = read_object(path, KIND, VERSION, "be a file that Totals.save wrote", "Save the totals again.")
         names = header.get("label_names")
         return _check(path, arrays, None if names is None else tuple(map(str, names)))
 
     def _combine(self, other: Totals, sign: float) -> Totals:
         if self.n_labels != other.n_labels:
-            msg = f"Totals of {self.n_labels} and of {other.n_labels} labels cannot be combined. Use the same labels."
+            msg = f"Totals to combine must have the same labels. Got {self.n_labels} and {other.n_labels} labels."
             raise InputError(msg)
         if self.label_names and other.label_names and self.label_names != other.label_names:
-            msg = "Totals whose labels have different names cannot be combined. Put the labels in one order first."
+            msg = "Totals to combine must have the same label names in the same order. Got different names."
             raise InputError(msg)
         parts = {name: _difference(name, getattr(self, name), sign * getattr(other, name)) for name in _ADDED}
         failure = None
@@ -208,35 +190,35 @@ def _count(source: Candidates, chosen: Chosen) -> Totals:
 def _difference(name: str, first: Any, second: Any) -> Any:
     total = np.asarray(first + second)
     if (total < -ROUNDING * (np.abs(first) + np.abs(second))).any():
-        msg = f"Totals that are subtracted must be part of the others. Got a negative {name}. Subtract the smaller one."
+        msg = f"Totals can only be subtracted from totals that include them. Got a negative {name}."
         raise InputError(msg)
     total = np.maximum(total, 0.0)
     return total if total.ndim else float(total)
 
 
 def _combine_failures(first: NDArray, second: NDArray, sign: float) -> NDArray:
-    """The sum of logarithms; what is certain cannot be taken back, since nothing tells what the others were."""
+    """Add or subtract logarithms; a certain hit cannot be subtracted, because it hides all other factors."""
     if sign > 0:
         return first + second
     if (np.isinf(second)).any():
         j = int(np.argmax(np.isinf(second)))
         msg = (
-            f"Totals with a certain hit cannot be subtracted, since the rest is not known. Label {j} has one. "
-            "Count the instances that remain with Totals.of."
+            f"Totals with a certain hit (probability 1) cannot be subtracted. Label {j} has one. "
+            "Compute the totals of the remaining instances with Totals.of."
         )
         raise InputError(msg)
     return np.minimum(0.0, first - second)
 
 
 def _check(path: Any, arrays: dict[str, NDArray], names: tuple[str, ...] | None) -> Totals:
-    """Totals from the arrays of a file, which may hold anything."""
+    """Build totals from the arrays of a file, which may hold anything."""
     shapes = {name: arrays[name].shape for name in _ADDED if name in arrays}
     sizes = {shape for name, shape in shapes.items() if not name.startswith("n_")}
     fits = len(shapes) == len(_ADDED) and len(sizes) == 1 and len(next(iter(sizes))) == 1
     fits = fits and shapes["n_instances"] == shapes["n_slots"] == ()
     numbers = {name: arrays[name] for name in (*_ADDED, "log_failure") if name in arrays}
     if not fits or not all(each.dtype == np.float64 and not np.isnan(each).any() for each in numbers.values()):
-        msg = f"{path} must hold totals of one size. It does not, so that it is damaged. Save the totals again."
+        msg = f"{path} must hold arrays of one size for totals. It is damaged. Save the totals again."
         raise FileError(msg)
     parts: dict[str, Any] = {name: float(array) if array.ndim == 0 else array for name, array in numbers.items()}
     return Totals(**{"log_failure": None, **parts}, label_names=names)

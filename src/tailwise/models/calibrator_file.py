@@ -1,17 +1,15 @@
-"""A fitted calibrator as one .npz file: numbers and text only, with a version and a checksum."""
+"""A fitted calibrator as one .npz file of numbers and text, with checksums."""
 
 from __future__ import annotations
 
-import json
 import os
 import zlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailwise.datasets.formats.disk import parse_json, written_beside
-from tailwise.datasets.formats.npz import read_archive
+from tailwise.datasets.formats.saved_object import read_object, write_object
 from tailwise.errors import FileError
 from tailwise.models.calibration_curves import CURVES, InContext, Logistic
 
@@ -25,9 +23,9 @@ __all__ = ["FITTED", "load_fitted", "save_fitted"]
 KIND, VERSION = "tailwise calibrator", 2
 FITTED = ("n_labels_", "curves_", "label_bins_", "label_counts_")
 BY_LABEL = ("label_bins_", "label_counts_")
-RULE = "be a whole file that Calibrator.save (tailwise train --calibrator) wrote"
+RULE = "be a complete file that Calibrator.save (tailwise train --calibrator) wrote"
 REMEDY = "Copy it again, or fit and save again."
-# What a file can break that was made by hand; whatever else fails is no fault of the file.
+# Errors that a manipulated file can cause; any other error is not the file's fault.
 BROKEN = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
 
 
@@ -40,54 +38,33 @@ def save_fitted(path: str | os.PathLike[str], parameters: dict[str, Any], fitted
         f"{part} {b}": np.asarray(value) for b, curve in enumerate(curves) for part, value in curve._asdict().items()
     }
     header = {
-        "kind": KIND,
-        "version": VERSION,
         "n_labels": fitted["n_labels_"],
         "curve": type(curves[0]).__name__,
         "n_curves": len(curves),
         "parameters": {**parameters, "bins": bins, "random_state": int(parameters["random_state"])},
         "checksums": {name: _checksum(array) for name, array in arrays.items()},
     }
-    with written_beside(path) as file:
-        np.savez(file, header=np.array(json.dumps(header, sort_keys=True)), **arrays)
+    write_object(path, KIND, VERSION, header, arrays)
 
 
 def load_fitted(
     path: str | os.PathLike[str], check: Callable[[dict[str, Any]], None]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read what :func:`save_fitted` wrote, and refuse anything else; `check` refuses wrong parameters."""
-    arrays = read_archive(path, RULE, REMEDY)
-    header = _read_header(arrays, path)
+    """Read what :func:`save_fitted` wrote; `check` refuses invalid parameters."""
+    header, arrays = read_object(path, KIND, VERSION, RULE, REMEDY)
     try:
         if {name: _checksum(array) for name, array in arrays.items()} != header["checksums"]:
-            _refuse(path)
-        parameters, fitted = _take_apart(header, arrays)
+            msg = "its checksums differ"
+            raise ValueError(msg)
+        parameters, fitted = _unpack(header, arrays)
         check(parameters)
     except BROKEN as error:
-        _refuse(path, error)
+        msg = f"{path} must {RULE}. Got another file, or a damaged one. {REMEDY}"
+        raise FileError(msg) from error
     return parameters, fitted
 
 
-def _read_header(arrays: dict[str, NDArray], path: str | os.PathLike[str]) -> dict[str, Any]:
-    try:
-        header = parse_json(str(arrays.pop("header")))
-    except (KeyError, ValueError) as error:
-        _refuse(path, error)
-    if not isinstance(header, dict):
-        _refuse(path)
-    if header.get("kind") != KIND:
-        msg = f"{path} must hold a calibrator. Got a {header.get('kind')}. Load it with what wrote it."
-        raise FileError(msg)
-    version = header.get("version")
-    if version != VERSION:
-        is_old = type(version) is int and version < VERSION
-        remedy = "Fit again and save" if is_old else "Update tailwise to read it"
-        msg = f"{path} must be of version {VERSION}. Got version {version}. {remedy}."
-        raise FileError(msg)
-    return header
-
-
-def _take_apart(header: dict[str, Any], arrays: dict[str, NDArray]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _unpack(header: dict[str, Any], arrays: dict[str, NDArray]) -> tuple[dict[str, Any], dict[str, Any]]:
     parameters, n_labels, n_curves = header["parameters"], header["n_labels"], header["n_curves"]
     curve = CURVES[header["curve"]]
     curves = tuple(curve(*(_as_stored(arrays[f"{part} {b}"]) for part in curve._fields)) for b in range(n_curves))
@@ -103,7 +80,7 @@ def _take_apart(header: dict[str, Any], arrays: dict[str, NDArray]) -> tuple[dic
 
 
 def _gives_probabilities(curve: CalibrationCurve) -> bool:
-    """Whether a curve rises from numbers to probabilities, as a fitted one does."""
+    """Whether a curve maps finite numbers to probabilities, as a fitted one does."""
     if isinstance(curve, Logistic):
         return bool(np.isfinite(curve).all())
     if isinstance(curve, InContext) and not (curve.weights.ndim == 1 and np.isfinite(curve.weights).all()):
@@ -119,8 +96,3 @@ def _checksum(array: NDArray) -> int:
 
 def _as_stored(array: NDArray) -> Any:
     return array.item() if array.ndim == 0 else array
-
-
-def _refuse(path: str | os.PathLike[str], error: Exception | None = None) -> NoReturn:
-    msg = f"{path} must {RULE}. Got another file, or a damaged one. {REMEDY}"
-    raise FileError(msg) from error

@@ -1,4 +1,4 @@
-"""Rows that come one after another, each decided by what was decided before."""
+"""Selection for rows that arrive one after another, based on the totals of earlier rows."""
 
 from tailwise.online.online_selector import OnlineSelector
 

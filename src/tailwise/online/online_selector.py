@@ -1,4 +1,4 @@
-"""The public class for rows that come one after another."""
+"""OnlineSelector, the public class for rows that arrive one after another."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ __all__ = ["OnlineSelector"]
 
 
 class OnlineSelector:
-    r"""Choose k labels for each row as it comes, by what was decided before.
+    r"""Choose k labels for each row as it arrives, given the decisions so far.
 
-    After n - 1 rows with the totals t, q and p, a row with the probabilities eta takes the k labels of largest gain
+    After n - 1 rows with totals t, q and p, a row with probabilities eta gets the k labels with the largest gain
 
     .. math:: \psi_j(t_j + \eta_j,\, q_j + 1,\, p_j + \eta_j) - \psi_j(t_j,\, q_j,\, p_j + \eta_j),
 
-    where n counts this row wherever psi needs it, and is added to the totals: to t and q of the labels it takes, to p
-    of all its candidates. For coverage the gain is :math:`\eta_j \prod_{i \in S_j} (1 - \eta_{ij})`. This is the
-    paper's semi-online greedy: a decision is never changed, true labels are never needed, and nothing is known of the
-    rows to come. Ties go to the smaller label. The value is semi-empirical: psi of expected counts.
+    where n, if psi needs it, includes this row. The row is then added to the totals: to t and q of the labels it gets,
+    to p of all its candidates. For coverage the gain is :math:`\eta_j \prod_{i \in S_j} (1 - \eta_{ij})`. This is the
+    paper's semi-online greedy: decisions are final, true labels are never needed, and nothing is assumed about future
+    rows. Ties go to the smaller label. The objective is semi-empirical: psi of expected counts.
 
-    A row costs as much as it has candidates, however many came before it; memory is 64 bytes a label, and some more
-    for weights and instance-wise utilities.
+    The cost of a row is proportional to its number of candidates and independent of the number of earlier rows. Memory
+    is 64 bytes per label, plus some for weights and instance-wise utilities.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ class OnlineSelector:
 
     Notes
     -----
-    A label that was never seen before has p = eta with the row at hand, so that its macro-recall jumps from 0 to 1
-    whatever eta is: with macro-recall alone the first rows take new labels, the smaller number first, however
-    improbable they are. The paper's definition says so. Mix in some precision, or another utility, where that hurts.
+    A label not seen before has p = eta after the current row, so its macro-recall jumps from 0 to 1 for any eta. With
+    macro-recall alone, the first rows therefore get new labels in ascending order, however improbable they are. This
+    follows from the paper's definition. Mix in some precision, or another utility, to avoid it.
 
-    Several threads may call one selector; their rows are decided one after another.
+    Several threads may call one selector; their rows are processed one after another.
 
     Examples
     --------
@@ -108,10 +108,10 @@ class OnlineSelector:
 
     @property
     def totals(self) -> Totals:
-        """What was decided so far: t, q, p and the chance of failure of every label.
+        """The totals so far: t, q, p and the probability of failure of every label.
 
-        A copy, which takes time in proportion to the number of labels. Give it to ``select(..., context=totals)`` to
-        decide a whole batch on top of the stream.
+        A copy, which takes time proportional to the number of labels. Pass it to ``select(..., context=totals)`` to
+        choose labels for a whole batch on top of the stream.
         """
         with self._lock:
             return self._stream.totals
@@ -123,21 +123,21 @@ class OnlineSelector:
         ----------
         rows : pair of arrays of shape (c,), or array_like of several rows
             One row: its labels, in any order, and their probabilities. Several rows: a matrix of shape (n, m), dense or
-            sparse, or any other form that :meth:`Candidates.of` takes. They are decided one after another, so that the
-            labels do not depend on how many come at once.
+            sparse, or any other form that :meth:`Candidates.of` accepts. They are processed one after another, so the
+            labels do not depend on how the rows are grouped into calls.
 
         Returns
         -------
         ndarray of int32 of shape (k,), or Chosen
-            For one row its labels, best gain first. For several rows an object whose ``labels``, of shape (n, k), are
-            these; :func:`tailwise.evaluate` takes it, and ``to_csr()`` makes it a 0/1 matrix. A row with fewer than k
-            candidates has -1 in its last slots.
+            For one row, its labels in order of decreasing gain. For several rows, an object with these labels in
+            ``labels``, of shape (n, k); :func:`tailwise.evaluate` accepts it, and ``to_csr()`` converts it to a 0/1
+            matrix. A row with fewer than k candidates has -1 in its last slots.
 
         Raises
         ------
         InputError
-            Where a probability is outside [0, 1], or a label comes twice or is out of range. None of the rows of this
-            call is added then.
+            If a probability is outside [0, 1], or a label is repeated or out of range. In that case no row of this
+            call is added to the totals.
         """
         pair = _single_row(rows)
         with self._lock:
@@ -147,14 +147,14 @@ class OnlineSelector:
             chosen = None
             if labels.size == 0 or (labels.dtype.kind in "iu" and values.dtype.kind in "fiub"):
                 chosen = self._stream.select_row(labels, values)
-            if chosen is None:  # what is wrong is found by the checks of several rows, and rounding beyond 1 is cut off
+            if chosen is None:  # the checks for several rows name the error, or clip rounding beyond 1
                 chosen = self._stream.select_rows(self._check((labels[None], values[None])))[0]
             return chosen
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the selector to an .npz file, whole or not at all; another process goes on from there.
+        """Write the selector to an .npz file, from which another process can continue.
 
-        The utility is saved as text. Priors, weights per label and formulas of your own are not saved: give such a
+        The utility is saved as text. Priors, label weights and user-defined formulas are not saved: pass such a
         utility to :meth:`load` again.
         """
         with self._lock:
@@ -172,7 +172,8 @@ class OnlineSelector:
         path : str or PathLike
             The file.
         utility : Utility or str, optional
-            The utility of the selector, where the file cannot hold it. It must have the name of the saved one.
+            The utility of the selector, required if the file cannot store it. It must have the same name as the saved
+            one.
         priors : LabelPriors, 0/1 matrix of training labels, or path, optional
             For a utility whose name needs them.
         """
@@ -193,12 +194,12 @@ class OnlineSelector:
         if candidates.n_labels != self.n_labels:
             msg = (
                 f"rows must have the {self.n_labels} labels of the selector. Got {candidates.n_labels}. "
-                "Make the selector with another n_labels, or give the rows as pairs (labels, probabilities)."
+                "Create the selector with another n_labels, or give the rows as pairs (labels, probabilities)."
             )
             raise InputError(msg)
         return candidates
 
-    # A copy finds its own addresses of formulas: those of another process lead nowhere.
+    # Compiled formulas are looked up again, because their addresses are not valid in another process.
     def __getstate__(self) -> tuple[Any, ...]:
         with self._lock:
             return self.utility, self.k, self._stream.counts[:, :N_TOTALS].copy(), float(self._stream.n_seen[0])
@@ -209,14 +210,14 @@ class OnlineSelector:
         self._restore(counts, n_seen)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OnlineSelector:
-        return copy.copy(self)  # only the utility is shared, which never changes
+        return copy.copy(self)  # shares only the utility, which is immutable
 
     def __repr__(self) -> str:
         return f"OnlineSelector({self.utility}, k={self.k}, {self.n_labels:,} labels, {self.n_instances:,} rows so far)"
 
 
 def _single_row(rows: Any) -> tuple[NDArray, NDArray] | None:
-    """Labels and probabilities of a single row; None for any other form."""
+    """Return the labels and probabilities of a single row, or None for any other form."""
     if not isinstance(rows, tuple) or len(rows) != 2:
         return None
     labels, values = rows

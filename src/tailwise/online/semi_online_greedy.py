@@ -1,4 +1,4 @@
-"""Semi-online greedy: rows are decided as they come, by the totals of those before (paper, appendix on greedy).
+"""Semi-online greedy: labels for rows as they arrive, from the totals of earlier rows (paper, appendix on greedy).
 
 | paper | here |
 |---|---|
@@ -6,7 +6,7 @@
 | Algorithm 4, for coverage | the same, with the coverage term |
 | Algorithms 7 and 8, on sparse probabilities | the same: candidates are always sparse |
 
-Nothing is known of the rows to come, so p and n count those seen so far, the one at hand included.
+Future rows are unknown, so p and n count the rows so far, including the current one.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
 
 __all__ = ["SemiOnlineGreedy"]
 
-# How many instances a formula of the user is tried with, since nobody knows how many will come.
+# Number of instances assumed when a user-defined formula is tested; the actual number is unknown.
 N_TRIED = 100
-# Candidates of a single row that there is room for at first.
+# Initial capacity for the candidates of a single row.
 FIRST_ROOM = 128
 
 
 class SemiOnlineGreedy:
-    """The totals of a stream, and the labels of its next rows."""
+    """The totals of a stream, from which the labels of its next rows are chosen."""
 
     def __init__(self, utility: Utility, k: int, n_labels: int) -> None:
         self.utility, self.k = utility, k
         nothing = np.zeros(n_labels)
         check_terms(utility, Batch(N_TRIED, n_labels, float(N_TRIED * k), nothing))
-        # The terms hold addresses of what these hold.
+        # Kept alive here, because the terms hold addresses of compiled formulas.
         self._parts = [(factor, _as_online(term)) for factor, term in utility.terms]
-        # What is linear is divided by n or n k: these are the coefficients of n = 1, which the kernel divides by n.
+        # Linear parts are divided by n or n k; these are the coefficients for n = 1, which the kernel divides by n.
         self._terms, _ = make_terms(self._parts, Batch(1, n_labels, float(k), nothing))
         if not any(_is_instance_wise(term) for _, term in self._parts):
             self._terms = self._terms._replace(linear=np.empty((0, 2)))
@@ -64,7 +64,7 @@ class SemiOnlineGreedy:
         return Totals(t, q, p, n, n * self.k, log_failure, zeros, zeros)
 
     def select_row(self, labels: NDArray, values: NDArray) -> NDArray | None:
-        """The labels of one row in a fast way, which is closed to odd rows: these give None, and change nothing."""
+        """Choose the labels of one row quickly; return None, without changes, for a row that needs further checks."""
         size = labels.size
         if size > self._row.labels.size:
             self._make_room(2 * size)
@@ -77,7 +77,7 @@ class SemiOnlineGreedy:
         return None if refused >= 0 else chosen[0]
 
     def select_rows(self, candidates: Candidates) -> NDArray:
-        """The labels of rows that were checked, one row after another; all are added, or none."""
+        """Choose the labels of checked rows, one after another; add all of them to the totals, or none on an error."""
         chosen = np.empty((candidates.n_instances, self.k), dtype=np.int32)
         touched = self._touched(candidates)
         before = self.counts[touched]
@@ -86,19 +86,19 @@ class SemiOnlineGreedy:
             self.counts[touched] = before
             raise_failure(self.utility)
             msg = (
-                f"The gains of {self.utility} must be finite numbers. They are not for row {refused}. "
+                f"The gains of {self.utility} must be finite. They are not for row {refused}. "
                 "Use smaller factors, weights or parameters, or a formula that is finite for all counts."
             )
             raise NumericalError(msg)
         return chosen
 
     def _touched(self, candidates: Candidates) -> NDArray:
-        """The labels that rows may change."""
+        """The labels whose totals the rows may change."""
         labels, m = candidates.rows.labels, self.counts.shape[0]
         return np.unique(labels) if labels.size < m else np.arange(m)
 
     def _make_room(self, size: int) -> None:
-        """Arrays of one type that any single row is copied to, so that one compiled kernel serves all."""
+        """Allocate arrays of fixed types for single rows, so that one compiled kernel serves all."""
         self._row = Rows(np.zeros(2, dtype=np.int64), np.empty(size, dtype=np.int64), np.empty(size))
 
 
@@ -107,14 +107,14 @@ def _is_instance_wise(term: SingleUtility) -> bool:
 
 
 def _as_online(term: SingleUtility) -> SingleUtility:
-    """A term whose gain needs no more than t, q and p of the rows so far."""
+    """Return the term in a form that needs only t, q and p of the rows so far."""
     if term.formula is not None or term.is_coverage or _is_instance_wise(term):
         return term
     formula = getattr(term, "online_formula", None)
     if formula is None:
         msg = (
-            f"{type(term).__name__} declares no psi(t, q, p, n), which rows that come one after another need. "
-            "Use Utility.from_formula(psi), or give its class `formula` or `online_formula`."
+            f"A utility for online selection must define psi(t, q, p, n). {type(term).__name__} does not. "
+            "Use Utility.from_formula(psi), or define `formula` or `online_formula` in its class."
         )
         raise UtilityError(msg)
     online = FormulaUtility(weights=term.weights)

@@ -1,16 +1,13 @@
-"""The file of a stream: what was decided so far, and what is maximised. Nothing is unpickled."""
+"""The file of an online selector: its totals and its utility. Nothing is unpickled."""
 
 from __future__ import annotations
 
-import io
-import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tailwise.datasets.formats.disk import parse_json, written_beside
-from tailwise.datasets.formats.npz import read_archive
+from tailwise.datasets.formats.saved_object import read_object, write_object
 from tailwise.errors import FileError, UtilityError
 from tailwise.inputs.checks import is_integer
 from tailwise.kernels import online_greedy as columns
@@ -27,46 +24,43 @@ KIND, VERSION = "tailwise online selector", 1
 
 
 class SavedStream(NamedTuple):
-    """What a file holds."""
+    """The contents of a file."""
 
     k: int
-    utility: str | None  # as text, where it can be read back
-    name: str  # of the utility, in print
+    utility: str | None  # as text, if it can be parsed back
+    name: str  # of the utility, for display
     counts: NDArray  # float64 (m, N_TOTALS), by the columns of kernels/online_greedy.py
     n_seen: float
 
 
 def write_stream(path: str | os.PathLike[str], utility: Utility, k: int, counts: NDArray, n_seen: float) -> None:
-    """Write a file, whole or not at all."""
-    header = {"kind": KIND, "version": VERSION, "k": k, "utility": _readable_text(utility), "name": _name_of(utility)}
-    content = io.BytesIO()
-    np.savez(content, header=np.array(json.dumps(header)), counts=counts, n_seen=np.array(n_seen))
-    with written_beside(path) as file:
-        file.write(content.getvalue())
+    """Write the file of a selector."""
+    header = {"k": k, "utility": _readable_text(utility), "name": _name_of(utility)}
+    write_object(path, KIND, VERSION, header, {"counts": counts, "n_seen": np.array(n_seen)})
 
 
 def read_stream(path: str | os.PathLike[str]) -> SavedStream:
     """Read and check a file, which may hold anything."""
-    arrays = read_archive(path, "be a file that OnlineSelector.save wrote", "Save the selector again.")
-    header = _read_header(path, arrays)
+    rule = "be a file that OnlineSelector.save wrote"
+    header, arrays = read_object(path, KIND, VERSION, rule, "Save the selector again.")
     try:
         saved = SavedStream(header["k"], header["utility"], header["name"], arrays["counts"], arrays["n_seen"].item())
         fits = _fits(saved)
     except (KeyError, ValueError):
         fits = False
     if not fits:
-        msg = f"{path} must hold the totals of a stream. They are damaged. Save the selector again."
+        msg = f"{path} must hold the totals of an online selector. They are damaged. Save the selector again."
         raise FileError(msg)
     return saved
 
 
 def find_utility(path: Any, saved: SavedStream, utility: Any, priors: Any) -> Utility:
-    """The utility that was saved; a given one must have the same name."""
+    """Return the saved utility, or the given one, which must have the same name."""
     if utility is None:
         if saved.utility is None:
             msg = (
-                f"{path} cannot hold the utility {saved.name}, which needs more than its name. "
-                "Give it again: OnlineSelector.load(path, utility=...)."
+                f"{path} does not hold the whole utility {saved.name}, which depends on more than its name. "
+                "Pass it again: OnlineSelector.load(path, utility=...)."
             )
             raise UtilityError(msg)
         return as_utility(saved.utility)
@@ -78,12 +72,12 @@ def find_utility(path: Any, saved: SavedStream, utility: Any, priors: Any) -> Ut
 
 
 def _name_of(utility: Utility) -> str:
-    """The utility in print, with all digits of its factors."""
+    """The utility for display, with all digits of its factors."""
     return " + ".join(str(term) if factor == 1 else f"{factor!r}*{term}" for factor, term in utility.terms)
 
 
 def _readable_text(utility: Utility) -> str | None:
-    """The utility as text; None where reading the text does not give it back."""
+    """The utility as text, or None if parsing the text does not give it back."""
     text = _name_of(utility)
     try:
         return text if as_utility(text) == utility else None
@@ -91,24 +85,8 @@ def _readable_text(utility: Utility) -> str | None:
         return None
 
 
-def _read_header(path: Any, arrays: dict[str, NDArray]) -> dict[str, Any]:
-    try:
-        header = parse_json(str(arrays["header"]))
-        is_ours = header.get("kind") == KIND
-    except (KeyError, ValueError, AttributeError):
-        is_ours = False
-    if not is_ours:
-        msg = f"{path} must be a file that OnlineSelector.save wrote. It is not. Give the path of such a file."
-        raise FileError(msg)
-    if header.get("version") != VERSION:
-        came = header.get("version")
-        msg = f"{path} must be of version {VERSION}. Got version {came}. Use a newer tailwise to read it."
-        raise FileError(msg)
-    return header
-
-
 def _fits(saved: SavedStream) -> bool:
-    """Whether these can be the numbers of a stream."""
+    """Whether these can be the totals of a selector."""
     counts, n = saved.counts, saved.n_seen
     if counts.dtype != np.float64 or counts.ndim != 2 or counts.shape[1] != columns.N_TOTALS:
         return False

@@ -1,4 +1,4 @@
-"""The catalogue of benchmarks: how large each data set is, its propensity model, where it comes from."""
+"""The catalogue of benchmarks: size, propensity model and source of each data set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tailwise.errors import InputError
 __all__ = ["CATALOGUE", "DataSet", "find_data_set", "find_data_set_of_size"]
 
 REPOSITORY = "http://manikvarma.org/downloads/XC/XMLRepository.html"
-# The address of a file on Google Drive by its identifier; `confirm` skips the page that warns of large files.
+# The address of a file on Google Drive, followed by its identifier; `confirm` skips the warning about large files.
 DRIVE = "https://drive.usercontent.google.com/download?export=download&confirm=t&id="
 LICENCE = (
     "no licence is stated with the data; cite the Extreme Classification Repository and the original source, "
@@ -22,7 +22,7 @@ USUAL, WIKIPEDIA, AMAZON = (0.55, 1.5), (0.5, 0.4), (0.6, 2.6)
 
 @dataclass(frozen=True)
 class DataSet:
-    """What is published about a data set.
+    """Published facts about a data set.
 
     Attributes
     ----------
@@ -31,17 +31,17 @@ class DataSet:
     n_train, n_test, n_features, n_labels : int
         Sizes.
     points_per_label, labels_per_point : float
-        Averages over the training points, or over all points, as the repository has them.
+        Averages over the training points or over all points, as given by the repository.
     propensity : (float, float)
         a and b of the propensity model.
     url : str
-        Where its archive is.
+        The address of its archive.
     train, test : str
         The files in the archive.
     md5 : str or None
-        The archive's checksum where one is published; others are recorded with the first download.
+        The checksum of the archive if published; otherwise it is recorded on the first download.
     licence, source : str
-        What is known of its licence, and the page to cite.
+        What is known about its licence, and the page to cite.
     """
 
     name: str
@@ -60,9 +60,9 @@ class DataSet:
     source: str = REPOSITORY
 
 
-# Sizes: the first five from the table of data sets in the paper (appendix on the empirical comparison), the others from
-# the table of the Extreme Classification Repository. Identifiers and files: the data sets of napkinXC, which took them
-# from the repository. The checksum of Eurlex-4K: a set-up script on GitHub that tests it.
+# The first five sizes are from the table of data sets in the paper (appendix on the empirical comparison), the others
+# from the table of the Extreme Classification Repository. Identifiers and file names are those used by napkinXC, which
+# took them from the repository. The checksum of Eurlex-4K is from a set-up script on GitHub that verifies it.
 CATALOGUE = (
     DataSet(
         "Eurlex-4K",
@@ -125,7 +125,7 @@ CATALOGUE = (
 
 
 def find_data_set(name: str) -> DataSet:
-    """The data set of a name, in upper or lower case.
+    """Find a data set by name, ignoring case.
 
     Examples
     --------
@@ -138,19 +138,12 @@ def find_data_set(name: str) -> DataSet:
         return by_name[name.lower()]
     nearest = difflib.get_close_matches(name.lower(), by_name, n=1)
     names = ", ".join(each.name for each in CATALOGUE)
-    remedy = f"Did you mean {by_name[nearest[0]].name}?" if nearest else f"There are {names}."
-    msg = f"name must be that of a data set in the catalogue. Got {name!r}. {remedy}"
+    remedy = f"Did you mean {by_name[nearest[0]].name}?" if nearest else f"Choose one of {names}."
+    msg = f"name must be a data set of the catalogue. Got {name!r}. {remedy}"
     raise InputError(msg)
 
 
 def find_data_set_of_size(n_train: int, n_test: int, n_labels: int) -> DataSet | None:
-    """The data set of these sizes: such data can be compared with published figures. None where there is none.
-
-    Examples
-    --------
-    >>> from tailwise.datasets.catalogue.benchmarks import find_data_set_of_size
-    >>> find_data_set_of_size(15_539, 3_809, 3_993).name
-    'Eurlex-4K'
-    """
+    """Find a data set by its sizes, to compare results with published figures; None if no data set matches."""
     sizes = (n_train, n_test, n_labels)
     return next((each for each in CATALOGUE if (each.n_train, each.n_test, each.n_labels) == sizes), None)

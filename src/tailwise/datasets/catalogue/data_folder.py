@@ -1,6 +1,6 @@
-"""A folder with a data set, in whichever layout it came: what there is, how to read it, and its lock file.
+"""Folders of data sets in any supported layout, and their lock files.
 
-The lock file records where a data set came from, and the checksums that its files had then.
+A lock file records the source of a data set and the checksums of its files.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class DataFolder:
     path : Path
         The folder.
     labels, features : dict of str to Path
-        For "train" and "test", where there: the files. The same file in both where it holds both.
+        The files for "train" and "test", if present. A file that holds both labels and features is listed in both.
     names, filter : Path or None
-        Names of the labels; pairs to leave out of the evaluation of the test set.
+        Label names; pairs to exclude from the evaluation of the test set.
     """
 
     path: Path
@@ -59,7 +59,7 @@ class DataFolder:
     filter: Path | None = None
 
     def load(self, part: str) -> Contents:
-        """Labels, features (None where there are none) and names of a part, "train" or "test"."""
+        """Read labels, features (None if missing) and names of a part, "train" or "test"."""
         _check_part(part, self.labels, self.path)
         contents = load_contents(self.labels[part])
         features = contents.features
@@ -67,29 +67,29 @@ class DataFolder:
             features = self.load_features(part)
         if features is not None and features.shape[0] != contents.matrix.shape[0]:
             sizes = f"{features.shape[0]:,} and {contents.matrix.shape[0]:,}"
-            msg = f"{self.path} must have features and labels of the same {part} instances. Got {sizes}."
+            msg = f"{self.path} must have features and labels for the same {part} instances. Got {sizes}."
             raise FileError(msg)
         matrix = as_labels(contents.matrix, self.labels[part])
         return replace(contents, matrix=matrix, features=features, label_names=self.load_names(matrix.shape[1]))
 
     def load_features(self, part: str) -> sp.csr_array:
-        """The features of a part, which may be there without labels."""
+        """Read the features of a part, which may have no labels."""
         _check_part(part, self.features, self.path)
-        return load_features(self.features[part]).astype(np.float32)  # as those of one text for both are
+        return load_features(self.features[part]).astype(np.float32)  # the type of features read from text
 
     def load_names(self, n_labels: int) -> LabelNames | None:
-        """The names of the labels, where there is a file with a line for each; other files are not looked into."""
+        """Read the label names if the file of names has one line per label."""
         if self.names is None or count_names(self.names) != n_labels:
             return None
         return load_label_names(self.names)
 
 
 def open_folder(path: str | os.PathLike[str]) -> DataFolder:
-    """Find the files of a data set in a folder, or in the one folder within it.
+    """Find the files of a data set in a folder or one of its subfolders.
 
-    There are three layouts: X.trn.npz, Y.trn.npz, X.tst.npz, Y.tst.npz, with labels.txt; the Extreme Classification
-    Repository's train.txt and test.txt (also as NAME_train.txt and NAME_test.txt); and its split form with
-    trn_X_Xf.txt, trn_X_Y.txt, tst_X_Xf.txt, tst_X_Y.txt. Text may be compressed (.gz). Parts may be missing.
+    There are three layouts: X.trn.npz, Y.trn.npz, X.tst.npz and Y.tst.npz, with labels.txt; train.txt and test.txt of
+    the Extreme Classification Repository (also as NAME_train.txt and NAME_test.txt); and its split form with
+    trn_X_Xf.txt, trn_X_Y.txt, tst_X_Xf.txt and tst_X_Y.txt. Text may be compressed (.gz). Parts may be missing.
 
     Examples
     --------
@@ -103,20 +103,20 @@ def open_folder(path: str | os.PathLike[str]) -> DataFolder:
     folder = Path(path)
     if not folder.is_dir():
         came = "which is a file" if folder.exists() else "which does not exist"
-        msg = f"path must name a folder with a data set. Got {path}, {came}. Check the spelling."
+        msg = f"path must name the folder of a data set. Got {path}, {came}. Check the spelling."
         raise FileError(msg)
     found = find_data(folder)
     if found is None:
         msg = (
-            f"path must name a folder with a data set. Got {path}, which has neither Y.tst.npz nor test.txt nor "
-            "tst_X_Y.txt. Check the folder, or get the data with: tailwise data get NAME"
+            f"path must name the folder of a data set. Got {path}, which has neither Y.tst.npz nor test.txt nor "
+            "tst_X_Y.txt. Check the folder, or get the data with get_data (tailwise data get NAME)."
         )
         raise FileError(msg)
     return found
 
 
 def find_data(folder: Path) -> DataFolder | None:
-    """The files of a data set in a folder, or in one within it; None where there are none."""
+    """Find the files of a data set in a folder or a subfolder; None if there are none."""
     inner = [each for each in sorted(folder.iterdir()) if each.is_dir() and not each.name.startswith(".")]
     places = (_look(place) for place in (folder, *inner))
     return next((replace(found, path=folder) for found in places if found is not None), None)
@@ -124,12 +124,12 @@ def find_data(folder: Path) -> DataFolder | None:
 
 def _check_part(part: str, files: dict[str, Path], path: Path) -> None:
     if part not in files:
-        msg = f"part must be one that {path} has: {', '.join(files)}. Got {part!r}."
+        msg = f"part must be one of {', '.join(files)}, which {path} has. Got {part!r}."
         raise InputError(msg)
 
 
 def made_as_wide(train: Contents, test: Contents, n_names: int = 0) -> tuple[Contents, Contents]:
-    """Text without a header shows only the features and labels it uses: take as many as all files together."""
+    """Extend files without a header, which show only the features and labels they use, to the same width."""
     if not (train.is_open and test.is_open):
         return train, test
     n_labels = max(train.matrix.shape[1], test.matrix.shape[1], n_names)
@@ -177,7 +177,7 @@ def _find_split(files: dict[str, Path]) -> Found:
 
 
 def _find_whole(files: dict[str, Path]) -> Found:
-    """One file for each part, which ends in train.txt or test.txt; the only one of its kind."""
+    """Find one file per part whose name ends in train.txt or test.txt (or .svm); skip a part with several."""
     found: dict[str, Path] = {}
     for part in PARTS:
         endings = (f"{part}.txt", f"{part}.txt.gz", f"{part}.svm", f"{part}.svm.gz")
@@ -196,16 +196,16 @@ def _is_named(name: str, endings: tuple[str, ...]) -> bool:
 
 
 def check_digest(path: str | os.PathLike[str], expected: str, whose: str, remedy: str, kind: str = "sha256") -> None:
-    """Refuse a file with another checksum than expected."""
+    """Refuse a file whose checksum differs from the expected one."""
     came = digest_of(path, kind)
     if came != expected.lower():
         rule = f"{path} must have the {kind} {expected.lower()}, {whose}"
-        msg = f"{rule}. Got {came}. It is damaged or has changed: {remedy}."
+        msg = f"{rule}. Got {came}. The file is damaged or has changed: {remedy}."
         raise FileError(msg)
 
 
 def read_lock(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """What a folder's lock file says; None where there is none."""
+    """Read the lock file of a folder; None if there is none."""
     path = Path(folder, LOCK)
     if not path.exists():
         return None
@@ -218,7 +218,7 @@ def read_lock(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
     if not _is_lock(lock):
         msg = (
             f"{path} must be a lock file that tailwise wrote. It is damaged. "
-            "Delete it to use the data unchecked, or get them again, into another folder."
+            "Delete it to use the data without checks, or get the data again in another folder."
         )
         raise FileError(msg)
     return lock
@@ -231,19 +231,19 @@ def _is_lock(lock: Any) -> bool:
 
 
 def write_lock(folder: Path, files: Iterable[str], **facts: Any) -> None:
-    """Record facts about a data set and the checksum of each of its files; a lock file among them is replaced."""
+    """Record facts about a data set and the checksums of its files; an existing lock file is replaced."""
     lock = {**facts, "files": {name: digest_of(folder / name) for name in sorted(files) if name != LOCK}}
     with written_beside(folder / LOCK) as file:
         file.write(json.dumps(lock, indent=2).encode() + b"\n")
 
 
 def verify_folder(folder: str | os.PathLike[str], lock: dict[str, Any]) -> int:
-    """Compare every file with its recorded checksum; gives how many there are."""
+    """Compare every file with its recorded checksum, and return the number of files."""
     for name, expected in lock["files"].items():
         check_name(name)
         path = Path(folder, name)
-        if not os.path.isfile(path):  # unlike Path.is_file, also for names that no file can have
-            msg = f"{folder} must hold the file {name} that its lock file lists. It is missing. Get the data again."
+        if not os.path.isfile(path):  # unlike Path.is_file, accepts impossible names
+            msg = f"{folder} must hold the file {name}, which its lock file lists. It is missing. Get the data again."
             raise FileError(msg)
         check_digest(path, expected, "recorded when it was unpacked", "get the data again")
     return len(lock["files"])

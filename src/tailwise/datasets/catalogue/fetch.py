@@ -1,4 +1,4 @@
-"""A data set of the catalogue in a folder: downloaded, from an archive at hand, or drawn."""
+"""Data sets of the catalogue as folders: downloaded, unpacked from a local archive, or synthetic."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from tailwise.errors import FileError, InputError, MissingExtraError, TailwiseEr
 __all__ = ["DATA", "get_data", "write_synthetic"]
 
 ARCHIVE = "archive"
-HEAD = 1000  # bytes by which a web page is recognised
+HEAD = 1000  # bytes from which a web page is recognised
 PIECE = 1 << 18  # bytes written at a time
-SECONDS = 60.0  # to wait for an answer
-RETRIES = 1  # of a download that broke off; it starts again from the beginning
+SECONDS = 60.0  # to wait for a response
+RETRIES = 1  # of an interrupted download, from the beginning
 
 
 def _list_files(folder: Path) -> list[str]:
@@ -38,9 +38,9 @@ def _list_files(folder: Path) -> list[str]:
 
 DATA = FolderKind(
     LOCK,
-    "hold a data set that tailwise put there",
+    "hold a data set that tailwise wrote",
     _list_files,
-    hint="It holds a data set already, which can be used as it is. ",
+    hint="It already holds a data set, which can be used. ",
 )
 
 
@@ -55,35 +55,36 @@ def get_data(
     progress: bool = False,
     on_part: Callable[[str, Contents], None] = lambda part, contents: None,
 ) -> Path:
-    """Put a data set of the catalogue into a folder.
+    """Download or unpack a data set of the catalogue into a folder.
 
-    The archive is compared with the checksum that is given, or else recorded by an earlier call with the same source
-    and folder, or else published; where there is none, its own is recorded now, and compared ever after. What was
-    unpacked is read before it takes its place, so that only data that can be read do.
+    The archive is compared with the checksum given, else with the one recorded by an earlier call with the same source
+    and folder, else with the published one; if there is none, its checksum is recorded for later calls. The data are
+    read once before they are put in place, so the folder never holds unreadable data.
 
     Parameters
     ----------
     name : str
         The data set.
     folder : str or path
-        Where to; a link is followed. It must not exist, or be empty, unless `overwrite`; the folder above must exist.
+        The folder to write; links are followed. Unless `overwrite` is set, it must be missing or empty. Its parent must
+        exist.
     url : str, optional
-        Another place than the catalogue's to download from. Downloads need the extra ``data``.
+        Address to download from instead of the one in the catalogue. Downloads need the extra ``data``.
     archive : str or path, optional
-        An archive at hand, in place of a download.
+        A local archive to use instead of a download.
     sha256 : str, optional
         The checksum that the archive must have.
     overwrite : bool
-        Replace a data set that tailwise put into the folder, once the new one is there.
+        Whether to replace a data set that tailwise wrote to the folder, once the new one is complete.
     progress : bool
-        Show a progress bar of the download on standard error.
+        Whether to show a progress bar of the download on standard error.
     on_part : callable, optional
-        Called with "train" and with "test", where there, and what was read of it.
+        Called with the name ("train" or "test") and the contents of each part that was read.
 
     Returns
     -------
     Path
-        The folder, with a lock file that records where the data came from and all checksums.
+        The folder, with a lock file that records the source and all checksums.
     """
     data, target = find_data_set(name), real(folder)
     _check_source(url, archive, sha256)
@@ -103,7 +104,7 @@ def get_data(
 def write_synthetic(
     name: str, folder: str | os.PathLike[str], *, scale: float = 1.0, seed: int = 0, overwrite: bool = False
 ) -> Path:
-    """Write :func:`make_like` to a folder: X and Y as .npz, and in P.tst.npz the true probabilities of the test set."""
+    """Write data of :func:`make_like` to a folder: X, Y and the true probabilities of the test set (P.tst.npz)."""
     with claimed_folder(folder, DATA, overwrite=overwrite) as draft:
         data = make_like(name, scale=scale, seed=seed)
         matrices = {
@@ -121,10 +122,10 @@ def write_synthetic(
 
 def _check_source(url: str | None, archive: Any, sha256: str | None) -> None:
     if url is not None and archive is not None:
-        msg = f"The data must come from one place, url or archive. Got {url} and {archive}. Leave one out."
+        msg = f"The data must come from either url or archive. Got both, {url} and {archive}. Omit one of them."
         raise InputError(msg)
     if sha256 is not None and not re.fullmatch("[0-9a-fA-F]{64}", sha256):
-        msg = f"sha256 must be 64 hexadecimal digits. Got {sha256!r}. Copy all of it, or see: sha256sum FILE"
+        msg = f"sha256 must be 64 hexadecimal digits. Got {sha256!r}. Copy it completely from: sha256sum FILE"
         raise InputError(msg)
     if archive is not None and not os.path.isfile(archive):
         msg = f"archive must name a file that exists. Got {archive}. Check the spelling."
@@ -133,7 +134,7 @@ def _check_source(url: str | None, archive: Any, sha256: str | None) -> None:
 
 @contextmanager
 def _at_hand(source: str, folder: Path, archive: Any, *, progress: bool) -> Iterator[Path]:
-    """The archive that was given, or else a download in a draft, which is removed at the end."""
+    """Yield the given archive, or a download in a draft, which is removed at the end."""
     if archive is not None:
         yield Path(archive)
         return
@@ -143,9 +144,9 @@ def _at_hand(source: str, folder: Path, archive: Any, *, progress: bool) -> Iter
 
 
 def _download(url: str, folder: Path, *, progress: bool) -> None:
-    """Fetch a file over HTTP with pooch, which follows redirects and finds proxies in the environment."""
+    """Fetch a file over HTTP with pooch, which follows redirects and uses proxies from the environment."""
     if not _is_address(url):
-        msg = f"url must be an address that begins with http:// or https://. Got {url}. Check the spelling."
+        msg = f"url must begin with http:// or https:// and name a host. Got {url}. Check the spelling."
         raise InputError(msg)
     try:
         import pooch
@@ -174,7 +175,7 @@ def _is_address(url: str) -> bool:
 
 
 def _refuse_download(url: str, reason: str, cause: Exception | None = None) -> NoReturn:
-    remedy = "Try again, or download the archive with a browser and give it as archive (--archive FILE)"
+    remedy = "Try again, or download the archive with a browser and pass it as archive (--archive FILE)"
     msg = f"{url} could not be downloaded: {reason}. {remedy}."
     raise FileError(msg) from cause
 
@@ -182,13 +183,13 @@ def _refuse_download(url: str, reason: str, cause: Exception | None = None) -> N
 def _check_archive(
     packed: Path, data: DataSet, sha256: str | None, earlier: dict[str, Any] | None, facts: dict[str, str]
 ) -> str:
-    """Compare the archive with the best checksum that is known, and return in words which that was."""
-    remedy = f"download it again, or if you trust it, give --sha256 {facts['sha256']}"
+    """Compare the archive with the best checksum known, and return a description of it."""
+    remedy = f"download it again or, if you trust it, pass its checksum as sha256 (--sha256 {facts['sha256']})"
     if sha256 is not None:
-        check_digest(packed, sha256, "as you gave it", remedy)
+        check_digest(packed, sha256, "as given", remedy)
         return "given by the user"
     if earlier is not None and earlier.get("sha256") and earlier.get("source") == facts["source"]:
-        check_digest(packed, earlier["sha256"], "recorded with an earlier download", remedy)
+        check_digest(packed, earlier["sha256"], "recorded on an earlier download", remedy)
         return "as recorded before"
     if data.md5 is not None:
         check_digest(packed, data.md5, f"as published for {data.name}", remedy, kind="md5")
@@ -197,12 +198,12 @@ def _check_archive(
 
 
 def _read_parts(draft: Path, source: str, on_part: Callable[[str, Contents], None]) -> None:
-    """Read all that was unpacked, while nothing has been replaced by it."""
+    """Read all parts before they replace anything."""
     data = find_data(draft)
     if data is None:
         msg = (
-            f"The archive must hold a data set that tailwise reads. Got {source}, which has neither Y.tst.npz nor "
-            "test.txt nor tst_X_Y.txt. Give the archive of the data set."
+            f"The archive must hold a data set that tailwise can read. Got {source}, which has neither Y.tst.npz nor "
+            "test.txt nor tst_X_Y.txt. Use the archive of the data set."
         )
         raise FileError(msg)
     for part in data.labels:
@@ -210,6 +211,6 @@ def _read_parts(draft: Path, source: str, on_part: Callable[[str, Contents], Non
             contents = data.load(part)
         except TailwiseError as error:
             reason = str(error).replace(f"{draft}{os.sep}", "")
-            msg = f"The archive must hold a data set that can be read. Got {source}, but {reason}"
+            msg = f"The archive must hold a readable data set. Got {source}, but {reason}"
             raise FileError(msg) from error
         on_part(part, contents)

@@ -1,7 +1,7 @@
-"""Filter files: pairs of instance and label that are left out of an evaluation.
+"""Filter files: pairs of instance and label that are excluded from an evaluation.
 
-The Extreme Classification Repository has them for data sets whose instances are labels, too: no document is a
-recommendation for itself.
+The Extreme Classification Repository provides them for data sets in which instances are also labels, because a
+document should not be recommended for itself.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["is_text_filter", "load_filter", "pairs_of"]
 
-MOST_DIGITS = 18  # of a number that 63 bits hold
+MOST_DIGITS = 18  # of a number that fits in 63 bits
 
 
 def load_filter(path: str | os.PathLike[str]) -> NDArray:
-    """Read pairs: text of `instance label`, one pair a line, or any file of a matrix, whose entries are the pairs.
+    """Read pairs from text with one pair `instance label` per line, or from the entries of a matrix in any format.
 
     Returns
     -------
@@ -37,18 +37,18 @@ def load_filter(path: str | os.PathLike[str]) -> NDArray:
         return _read_text(path)
     contents = load_contents(path)
     if contents.label_names is not None:
-        msg = f"{path} must number its labels. It names them. Give it to evaluate, with the truth that it belongs to."
+        msg = f"{path} must number its labels. It names them. Pass its path to evaluate, which matches the names."
         raise FileError(msg)
     return pairs_of(contents.matrix)
 
 
 def is_text_filter(path: str | os.PathLike[str]) -> bool:
-    """Whether a file holds pairs as text, rather than as a matrix."""
+    """Whether a file holds pairs as text rather than as a matrix."""
     return without_gz(path).endswith((".txt", ".csv", ".tsv"))
 
 
 def pairs_of(matrix: sp.csr_array) -> NDArray:
-    """The instances and labels of the entries of a matrix that are not 0."""
+    """Return the instances and labels of the nonzero entries of a matrix."""
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     return np.column_stack([rows, matrix.indices])[matrix.data != 0].astype(np.int64)
 
@@ -63,6 +63,6 @@ def _read_text(path: Any) -> NDArray:
             continue
         if len(words) != 2 or not all(word.isdigit() and len(word) <= MOST_DIGITS for word in words):
             came = line[:40].decode(errors="replace")
-            refuse_line(path, number, "two numbers, of an instance and of a label", came)
+            refuse_line(path, number, "the numbers of an instance and a label", came)
         pairs.append((int(words[0]), int(words[1])))
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)

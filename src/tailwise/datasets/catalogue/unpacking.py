@@ -1,4 +1,4 @@
-"""Archives from anywhere, unpacked without trust: nothing outside the target, no links, no devices, no bombs."""
+"""Safe unpacking of untrusted archives: no files outside the target, no links, no devices, no decompression bombs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tailwise.errors import FileError
 __all__ = ["unpack"]
 
 MOST_MEMBERS = 10_000
-MOST_BYTES = 1 << 37  # 128 GiB, several times the largest data set of the catalogue
+MOST_BYTES = 1 << 37  # 128 GiB, several times the size of the largest data set in the catalogue
 PIECE = 1 << 20
 DAMAGED = (
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError),
@@ -37,13 +37,13 @@ class Member(NamedTuple):
 
 
 def unpack(archive: str | os.PathLike[str], folder: Path, *, most_bytes: int = MOST_BYTES) -> list[str]:
-    """Unpack a .zip or .tar archive, compressed or not, into an empty folder; gives the names of its files.
+    """Unpack a .zip or .tar archive, compressed or not, into an empty folder; return the names of its files.
 
     Raises
     ------
     FileError
-        An archive that is damaged, is of no known kind, or has a member with an absolute name or ``..`` in it, a link,
-        a device, a name twice or that no file can have, or more bytes than it says, than `most_bytes` or than fit.
+        If the archive is damaged or of an unknown kind; has a member with an absolute name or ``..``, a link, a device,
+        a repeated or invalid name; or has more bytes than stated, than `most_bytes`, or than fit on the disk.
     """
     with _members(archive) as members:
         names = [_safe_name(archive, member.name) for member in members]
@@ -55,7 +55,7 @@ def unpack(archive: str | os.PathLike[str], folder: Path, *, most_bytes: int = M
 
 @contextmanager
 def _members(archive: Any) -> Iterator[list[Member]]:
-    """The files of an archive; what breaks in reading them becomes a FileError, what breaks in writing does not."""
+    """Yield the files of an archive; failures to read them become FileErrors, failures to write do not."""
     try:
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as packed:
@@ -71,13 +71,13 @@ def _members(archive: Any) -> Iterator[list[Member]]:
         if isinstance(error, OSError) and error.errno is not None:  # the disk, not the archive
             raise
         reason = str(error).partition("\n")[0].rstrip(":.")
-        _refuse(archive, f"must be a whole and valid archive. Reading it failed: {reason}. Download it again", error)
+        _refuse(archive, f"must be a complete and valid archive. Reading it failed: {reason}. Download it again", error)
 
 
 def _read_to_end(tar: tarfile.TarFile) -> None:
-    """Read on after the last member: what compressed it checks its sums only at the very end, and tarfile stops before.
+    """Read to the end of the archive, where compressed files are checked; tarfile stops after the last member.
 
-    It stops as well where the next member's head is damaged, so what comes next must be the mark of the end.
+    tarfile also stops at a damaged header, so the next block must be the end marker.
     """
     assert tar.fileobj is not None
     tar.fileobj.seek(tar.offset)
@@ -111,7 +111,7 @@ def _safe_name(archive: Any, name: str) -> PurePosixPath:
     path = PurePosixPath(name)
     is_outside = path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or "\0" in name
     if is_outside or not path.parts:
-        _refuse(archive, f"must hold only files below its own folder. Got the member {name!r}. Do not trust it")
+        _refuse(archive, f"must hold only files inside its own folder. Got the member {name!r}. Do not trust it")
     return path
 
 
@@ -119,21 +119,21 @@ def _check_sizes(
     archive: Any, members: list[Member], names: list[PurePosixPath], folder: Path, most_bytes: int
 ) -> None:
     if not members:
-        _refuse(archive, "must hold files. It holds none. Download it again")
+        _refuse(archive, "must hold files. It is empty. Download it again")
     if len(members) > MOST_MEMBERS:
         _refuse(archive, f"must hold at most {MOST_MEMBERS:,} files. Got {len(members):,}. Unpack it by hand")
     twice = len(names) - len({str(name).casefold() for name in names})
     if twice:
-        _refuse(archive, f"must hold each file once. {twice} come again. Do not trust it")
+        _refuse(archive, f"must hold each file once. Got {twice} repeated names. Do not trust it")
     total, free = sum(member.size for member in members), shutil.disk_usage(folder).free
     if total > most_bytes:
-        _refuse(archive, f"must unpack to at most {most_bytes:,} bytes. It says {total:,}. Unpack it by hand")
+        _refuse(archive, f"must unpack to at most {most_bytes:,} bytes. Got {total:,}. Unpack it by hand")
     if total > free:
-        _refuse(archive, f"needs {total:,} bytes. {folder.parent} has {free:,} free. Free the space")
+        _refuse(archive, f"needs {total:,} bytes. {folder.parent} has {free:,} free. Free some space")
 
 
 def _copy(archive: Any, member: Member, target: Path) -> None:
-    """Copy a member; zipfile and tarfile read as many bytes as its entry says, and fail where there are others."""
+    """Copy a member; zipfile and tarfile read the number of bytes stated in its entry, and fail on a mismatch."""
     with member.open() as source, _created(archive, member, target) as file:
         shutil.copyfileobj(source, file, PIECE)
 
@@ -143,13 +143,13 @@ def _created(archive: Any, member: Member, target: Path) -> IO[bytes]:
         target.parent.mkdir(parents=True, exist_ok=True)
         return open(target, "xb")
     except (FileExistsError, NotADirectoryError) as error:
-        rule = f"must hold no file that is also a folder. Got the member {member.name!r}. Do not trust it"
+        rule = f"must not use a name for both a file and a folder. Got the member {member.name!r}. Do not trust it"
         return _refuse(archive, rule, error)
     except OSError as error:
         if error.errno != errno.ENAMETOOLONG:
             raise
-        came = f"Got one of {len(member.name):,} letters, {member.name[:40]!r}"
-        return _refuse(archive, f"must hold names that the disk takes. {came}. Unpack it by hand", error)
+        came = f"Got a name of {len(member.name):,} characters, {member.name[:40]!r}"
+        return _refuse(archive, f"must hold file names that the disk accepts. {came}. Unpack it by hand", error)
 
 
 def _refuse(archive: Any, rule: str, cause: BaseException | None = None) -> Any:

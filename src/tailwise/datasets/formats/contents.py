@@ -1,4 +1,4 @@
-"""What a file holds, whatever its format: the one form between readers, writers and the rest."""
+"""The contents of a file in any format, as readers return them and writers take them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Contents"]
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """The parts of a file; None for what it does not hold.
+    """The parts of a file; None for parts that it does not have.
 
     Attributes
     ----------
@@ -31,15 +31,15 @@ class Contents:
     features : csr_array of shape (n, d) or None
         The features of the same instances.
     ranking : ndarray of shape (n, k) or None
-        The labels of each instance, best first, -1 for an empty slot; as the file holds it, unchecked.
+        The labels of each instance, best first, with -1 for an empty slot; as stored in the file, not checked.
     ranks : ndarray of int32, shape (nnz,) or None
-        For each entry of ``matrix`` its place in its row, 0 for the best: another way to hold a ranking.
+        The rank of each entry of ``matrix`` within its row, 0 for the best; another way to store a ranking.
     scores : ndarray of shape (nnz,) or None
-        For a selection, whose matrix holds ones: what each entry's label is worth, for formats that list labels so.
+        For a selection, whose matrix holds ones: the score of each entry, for formats that list labels with scores.
     label_names, instance_names : LabelNames, tuple of str, or None
-        What columns and rows are called.
+        The names of the columns and rows.
     is_open : bool
-        Whether there may be more labels than columns: the file lists labels and does not say how many there are.
+        Whether there may be more labels than columns, because the file lists labels without stating their number.
     """
 
     matrix: sp.csr_array
@@ -52,7 +52,7 @@ class Contents:
     is_open: bool = False
 
     def widened(self, n_labels: int | None, source: Any) -> Contents:
-        """With `n_labels` columns where the file leaves that open; the same contents otherwise."""
+        """Extend to `n_labels` columns if the file does not state the number of labels."""
         n, m = self.matrix.shape
         if n_labels is None or not self.is_open or self.label_names is not None:
             return self
@@ -64,14 +64,14 @@ class Contents:
         return replace(self, matrix=wide, is_open=False)
 
     def renumbered(self, names: LabelNames, source: Any) -> Contents:
-        """With the labels in the order of `names`, found by their names here."""
+        """Put the labels in the order of `names`, matching them by name."""
         if self.label_names is None or self.label_names.ids == names.ids:
             return replace(self, label_names=names)
         numbers = np.array([-1 if (j := names.number_of(name)) is None else j for name in self.label_names.ids])
         is_missing = (numbers < 0) & (np.bincount(self.matrix.indices, minlength=numbers.size) > 0)
         if is_missing.any():
             came = self.label_names.ids[int(np.argmax(is_missing))]
-            msg = f"{source} must hold labels among the {len(names):,} known names. Got {came!r}. Give all names."
+            msg = f"{source} must only use the {len(names):,} label names given. Got {came!r}. Add the missing names."
             raise FileError(msg)
         rows = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
         columns = numbers[self.matrix.indices]
@@ -82,13 +82,13 @@ class Contents:
         return replace(self, matrix=matrix, ranks=ranks, ranking=None, label_names=names, is_open=False)
 
     def in_order_of(self, names: tuple[str, ...] | None, source: Any) -> Contents:
-        """With the instances in the order of `names`, found by their names here; as they come where either has none."""
+        """Put the instances in the order of `names`, matching them by name; unchanged if either has no names."""
         if self.instance_names is None or names is None or self.instance_names == names:
             return self
         places = {name: row for row, name in enumerate(self.instance_names)}
         missing = next((name for name in names if name not in places), None)
         if missing is not None:
-            rule = f"{source} must list the instances of the file it is used with. {missing!r} is missing."
+            rule = f"{source} must list the same instances as the file it is used with. {missing!r} is missing."
         elif len(places) < len(self.instance_names) or len(set(names)) < len(names):
             rule = f"{source} and the file it is used with must list each instance once. One of them repeats a name."
         else:
@@ -97,7 +97,7 @@ class Contents:
         raise FileError(msg)
 
     def at_rows(self, rows: NDArray) -> Contents:
-        """These rows, in this order."""
+        """Return these rows, in this order."""
         counts = np.diff(self.matrix.indptr)[rows]
         starts = np.concatenate([[0], np.cumsum(counts)])[:-1]
         entries = np.repeat(self.matrix.indptr[rows] - starts, counts) + np.arange(counts.sum())
@@ -112,7 +112,7 @@ class Contents:
         )
 
     def chosen(self, source: Any) -> Chosen:
-        """The contents as a selection: ranked where an order is there, else a 0/1 matrix."""
+        """Return the contents as a selection, ranked if the file stores an order."""
         with input_errors_of():
             if self.ranks is not None:
                 return Chosen(self.ranked_labels(), self.matrix.shape[1])
@@ -122,7 +122,7 @@ class Contents:
             ranked = Chosen.from_labels(self.ranking, self.matrix.shape[1], name=f"labels in {source}")
         if ranked.shape != unranked.shape or (ranked.to_csr() != unranked.to_csr()).nnz:
             msg = (
-                f"{source} must hold the same selection in its matrix and in its array labels. They differ. "
+                f"{source} must hold the same selection in its matrix and in its array 'labels'. They differ. "
                 "Write it again."
             )
             raise FileError(msg)
@@ -130,11 +130,11 @@ class Contents:
 
     @property
     def values(self) -> NDArray:
-        """What a list of label and score says of each entry."""
+        """The score of each entry, for formats that list labels with scores."""
         return self.matrix.data if self.scores is None else self.scores
 
     def ranked_labels(self) -> NDArray:
-        """The labels of each row by ``ranks``, as an array (n, k) with -1 at the end of shorter rows."""
+        """Return the labels of each row in the order of ``ranks``, as an array (n, k) padded with -1."""
         assert self.ranks is not None
         counts = np.diff(self.matrix.indptr)
         labels = np.full((counts.size, max(1, int(counts.max()))), EMPTY, dtype=np.int32)
@@ -142,7 +142,7 @@ class Contents:
         return labels
 
     def best_first(self) -> NDArray:
-        """For each row the positions of its entries, best first: by rank, else by value and then by label."""
+        """Return the positions of the entries, row by row and best first: by rank, else by value and then label."""
         matrix = self.matrix
         rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
         if self.ranks is not None:
@@ -150,5 +150,5 @@ class Contents:
         return np.lexsort((matrix.indices, -self.values.astype(np.float64), rows))
 
     def rows(self, first: int, last: int) -> Contents:
-        """The contents of the instances from first to last - 1."""
+        """Return the instances from first to last - 1."""
         return self.at_rows(np.arange(first, min(last, self.matrix.shape[0])))

@@ -1,7 +1,7 @@
-"""Files on disk: reading them with errors that say why, and writing them whole or not at all.
+"""Reading files with clear errors, and writing them atomically.
 
-Reading: only failures of the disk and of decompression become FileErrors here; what breaks in code that uses the bytes
-is not the file's fault. Writing goes through a draft beside the target, which replaces the target in one step.
+Only failures of the disk and of decompression become FileErrors here; an error in the code that uses the bytes is not
+the file's fault. Files are written to a draft beside the target, which then replaces the target in one step.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ AnyPath = str | os.PathLike[str]
 
 
 def check_name(path: AnyPath) -> None:
-    """Refuse what names no file on any system; a number would be taken for an open file, which would be closed."""
+    """Refuse what cannot be a file name; `open` would take a number for the descriptor of an open file."""
     if not isinstance(path, (str, os.PathLike)):
         msg = f"path must be a str or a PathLike, the name of a file. Got {path!r:.80}."
         raise InputError(msg)
@@ -56,13 +56,13 @@ def check_name(path: AnyPath) -> None:
 
 
 def real(path: AnyPath) -> Path:
-    """The file or folder behind a link, so that replacing it leaves the link in place."""
+    """Resolve links, so that replacing the file or folder leaves the link in place."""
     check_name(path)
     return Path(os.path.realpath(path))
 
 
 def without_gz(path: AnyPath) -> str:
-    """The name in lower case, without .gz at its end."""
+    """Return the name in lower case without a final .gz."""
     return os.fspath(path).lower().removesuffix(".gz")
 
 
@@ -76,7 +76,7 @@ def is_compressed(path: AnyPath) -> bool:
 
 @contextmanager
 def opened(path: AnyPath) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked on the way where its name ends in .gz."""
+    """Open a file for reading bytes, decompressed if its name ends in .gz."""
     with _open(path) as raw:
         source = gzip.GzipFile(fileobj=raw, mode="rb") if is_compressed(path) else raw
         with io.BufferedReader(_Reading(source, path), BUFFER) as file:
@@ -85,13 +85,13 @@ def opened(path: AnyPath) -> Iterator[BinaryIO]:
 
 @contextmanager
 def opened_text(path: AnyPath) -> Iterator[BinaryIO]:
-    """The same for text, whose lines end with LF, CR or both: here they all end with LF."""
+    """Open a text file for reading bytes, with every line end (LF, CR or both) converted to LF."""
     with opened(path) as file, io.BufferedReader(_LineEnds(file), BUFFER) as text:
         yield cast(BinaryIO, text)
 
 
 class _Reading(io.RawIOBase):
-    """Passes on what it reads, and says what is wrong where that fails."""
+    """Passes on what it reads; failures become FileErrors."""
 
     def __init__(self, source: io.BufferedIOBase, path: AnyPath) -> None:
         self._source, self._path = source, path
@@ -116,20 +116,20 @@ class _Reading(io.RawIOBase):
         try:
             return read()
         except EOFError as error:
-            msg = f"{self._path} must be a whole .gz file. It was cut short. Copy or download it again."
+            msg = f"{self._path} must be a complete .gz file. It is truncated. Copy or download it again."
             raise FileError(msg) from error
         except (gzip.BadGzipFile, zlib.error) as error:
-            remedy = "Copy it again, or drop .gz from its name."
+            remedy = "Copy it again, or remove .gz from its name."
             msg = f"{self._path} must be a valid .gz file. Unpacking it failed: {error}. {remedy}"
             raise FileError(msg) from error
         except OSError as error:
             reason = error.strerror or error
-            msg = f"{self._path} could not be read: {reason}. Copy the file to another place and try again."
+            msg = f"{self._path} could not be read: {reason}. Copy the file to another disk and try again."
             raise FileError(msg) from error
 
 
 class _LineEnds(io.RawIOBase):
-    """Text with every line end, CR, LF or both, as LF."""
+    """Text with every line end (LF, CR or both) converted to LF."""
 
     def __init__(self, source: BinaryIO) -> None:
         self._source, self._is_after_return = source, False
@@ -139,7 +139,7 @@ class _LineEnds(io.RawIOBase):
 
     def readinto(self, buffer) -> int:  # type: ignore[no-untyped-def]
         text = b""
-        while not text:  # a line end may be all that there is, and belong to the one before
+        while not text:  # a block may consist of the LF of a CR LF only
             came = self._source.read(len(buffer))
             if not came:
                 return 0
@@ -152,7 +152,7 @@ class _LineEnds(io.RawIOBase):
 
 
 def _without_mark(file: Any) -> BinaryIO:
-    """The file behind the mark that some programs put before text in UTF-8."""
+    """Skip the byte order mark that some programs put before UTF-8 text."""
     if file.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
         file.read(len(codecs.BOM_UTF8))
     return file
@@ -169,16 +169,13 @@ def _open(path: AnyPath) -> io.BufferedReader:
         msg = f"path must name a file. Got the directory {path}. Give the name of a file in it."
         raise FileError(msg) from error
     except OSError as error:
-        msg = f"path must name a file that may be read. Got {path}: {error.strerror}. Check its name and permissions."
+        msg = f"path must name a readable file. Got {path}: {error.strerror}. Check its name and permissions."
         raise FileError(msg) from error
-
-
-# What was read
 
 
 @contextmanager
 def input_errors_of(path: AnyPath | None = None) -> Iterator[None]:
-    """Values that break a rule are, where they come from a file, an error of that file; its name opens the message."""
+    """Convert InputErrors about values from a file to FileErrors; the path is prepended to the message."""
     try:
         yield
     except InputError as error:
@@ -187,7 +184,7 @@ def input_errors_of(path: AnyPath | None = None) -> Iterator[None]:
 
 
 def parse_json(text: str | bytes, **options: Any) -> Any:
-    """The value of a JSON text; ValueError where it is not valid JSON, or is nested too deeply."""
+    """Parse JSON; raise ValueError if it is invalid or nested too deeply."""
     try:
         return json.loads(text, **options)
     except RecursionError as error:
@@ -196,7 +193,7 @@ def parse_json(text: str | bytes, **options: Any) -> Any:
 
 
 def digest_of(path: AnyPath, kind: str = "sha256") -> str:
-    """The checksum of a file, in hexadecimal."""
+    """Return the checksum of a file in hexadecimal."""
     check_name(path)
     digest = hashlib.new(kind, usedforsecurity=False)
     try:
@@ -204,7 +201,7 @@ def digest_of(path: AnyPath, kind: str = "sha256") -> str:
             while piece := file.read(PIECE):
                 digest.update(piece)
     except OSError as error:
-        msg = f"{path} must be a file that may be read. Reading it failed: {error.strerror}. Check its permissions."
+        msg = f"{path} must be a readable file. Reading it failed: {error.strerror}. Check its permissions."
         raise FileError(msg) from error
     return digest.hexdigest()
 
@@ -213,7 +210,7 @@ def digest_of(path: AnyPath, kind: str = "sha256") -> str:
 
 
 def check_place(path: AnyPath) -> None:
-    """Refuse a path where no file can be written: a missing or read-only folder, or something that is not a file."""
+    """Refuse a path to which no file can be written: not a file, or in a missing or read-only folder."""
     target = real(path)
     if os.path.exists(target) and not os.path.isfile(target):
         came = "a directory" if target.is_dir() else "not a regular file"
@@ -225,13 +222,13 @@ def check_place(path: AnyPath) -> None:
         )
         raise FileError(msg)
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        msg = f"path must lie in a folder that may be written. Got {path}: permission denied. Choose another folder."
+        msg = f"path must lie in a writable folder. Got {path}: permission denied. Choose another folder."
         raise FileError(msg)
 
 
 @contextmanager
 def written_beside(path: AnyPath) -> Iterator[BinaryIO]:
-    """Open a draft in the target's folder; move it into place at the end, or remove it after any failure."""
+    """Open a draft in the target's folder; move it into place at the end, or remove it after a failure."""
     check_place(path)
     target = real(path)
     with file_errors_of(path), drafted(target.parent) as draft:
@@ -242,7 +239,7 @@ def written_beside(path: AnyPath) -> Iterator[BinaryIO]:
 
 @contextmanager
 def written_text(path: AnyPath) -> Iterator[BinaryIO]:
-    """Like `written_beside`, compressed where the name ends in .gz; the same text always gives the same bytes."""
+    """Do the same, compressed if the name ends in .gz; equal text gives equal bytes."""
     with written_beside(path) as file:
         if is_compressed(path):
             with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
@@ -253,11 +250,11 @@ def written_text(path: AnyPath) -> Iterator[BinaryIO]:
 
 @contextmanager
 def file_errors_of(path: AnyPath) -> Iterator[None]:
-    """What the system refuses while something is written becomes a FileError."""
+    """Convert OSErrors while writing to FileErrors."""
     try:
         yield
     except FileError:
         raise
     except OSError as error:
-        msg = f"{path} could not be written: {error.strerror or error}. Free the space or choose another folder."
+        msg = f"{path} could not be written: {error.strerror or error}. Free some space or choose another folder."
         raise FileError(msg) from error

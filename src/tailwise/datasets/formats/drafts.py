@@ -1,6 +1,6 @@
-"""Drafts: folders for what is being written, beside its target, each locked by the process that writes it.
+"""Drafts: folders beside a target for files being written, each locked by the process that writes it.
 
-The system releases a lock when its process ends, however it ends, so drafts of killed processes are found and removed.
+The system releases a lock whenever its process ends, so drafts of killed processes can be found and removed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOCK_FILE = ".tailwise.lock"
 PATTERN = ".tailwise-*.part"
 CONTENT = "content"
 ATTEMPTS = 10
-SECONDS_TO_LOCK = 60.0  # a draft that is not locked by then is abandoned
+SECONDS_TO_LOCK = 60.0  # a draft that has not been locked after this time is abandoned
 
 
 class Held(FileError):
@@ -32,7 +32,7 @@ class Held(FileError):
 
 @contextmanager
 def held(lock_file: Path, refusal: str) -> Iterator[None]:
-    """Hold a lock file, and remove it at the end; `refusal` is the error where another process holds it."""
+    """Hold a lock file and remove it at the end; `refusal` is the error message if another process holds it."""
     from filelock import FileLock, Timeout
 
     lock = FileLock(lock_file, timeout=0)
@@ -43,21 +43,21 @@ def held(lock_file: Path, refusal: str) -> Iterator[None]:
     try:
         yield
     finally:
-        if os.name != "nt":  # Windows removes no open file, and filelock does it there
+        if os.name != "nt":  # Windows cannot remove an open file; filelock removes it there
             lock_file.unlink(missing_ok=True)
         lock.release()
 
 
 @contextmanager
 def drafted(parent: Path) -> Iterator[Path]:
-    """An empty folder inside a new draft; at the end the draft is removed with everything that was not moved away."""
+    """Yield an empty folder in a new draft; at the end, remove the draft with everything that was not moved away."""
     remove_leftovers(parent)
     with ExitStack() as stack:
         for attempt in range(ATTEMPTS):
             try:
                 content = stack.enter_context(_opened(parent / f".tailwise-{secrets.token_hex(8)}.part"))
                 break
-            except (Held, FileNotFoundError):  # another process took it for a leftover before it was locked
+            except (Held, FileNotFoundError):  # another process mistook it for a leftover before it was locked
                 if attempt == ATTEMPTS - 1:
                     raise
         yield content
@@ -65,7 +65,7 @@ def drafted(parent: Path) -> Iterator[Path]:
 
 @contextmanager
 def drafted_for(target: Path, refusal: str) -> Iterator[Path]:
-    """The same, for one process at a time; `refusal` is the error where another one is writing to the target."""
+    """Do the same for one process at a time; `refusal` is the error message if another one is writing to the target."""
     remove_leftovers(target.parent)
     word = hashlib.sha256(target.name.encode(errors="surrogateescape")).hexdigest()[:16]
     with _opened(target.with_name(f".tailwise-{word}.part"), refusal) as content:
@@ -73,15 +73,15 @@ def drafted_for(target: Path, refusal: str) -> Iterator[Path]:
 
 
 def is_draft(path: Path) -> bool:
-    """Whether a file or folder is a draft or a lock, by its name."""
+    """Whether a name is that of a draft or a lock."""
     return path.name == LOCK_FILE or path.match(PATTERN)
 
 
 def remove_leftovers(parent: Path) -> None:
-    """Remove the drafts in a folder that no living process holds."""
+    """Remove the drafts in a folder that no running process holds."""
     for draft in parent.glob(PATTERN):
         with suppress(OSError):  # held by another process, already gone, or owned by another user
-            if draft.is_symlink():  # never one of ours, and it could lead anywhere
+            if draft.is_symlink():  # never created by us, and could point anywhere
                 continue
             if (draft / LOCK_FILE).exists() or time.time() - draft.stat().st_mtime > SECONDS_TO_LOCK:
                 with _opened(draft):
@@ -90,7 +90,7 @@ def remove_leftovers(parent: Path) -> None:
 
 @contextmanager
 def _opened(draft: Path, refusal: str = "The draft must not be in use.") -> Iterator[Path]:
-    """Hold a draft and empty it, at the beginning and at the end."""
+    """Hold a draft, and empty it at the beginning and at the end."""
     content = draft / CONTENT
     draft.mkdir(exist_ok=True)
     if draft.is_symlink():
@@ -104,5 +104,5 @@ def _opened(draft: Path, refusal: str = "The draft must not be in use.") -> Iter
             finally:
                 shutil.rmtree(content, ignore_errors=True)
     finally:
-        with suppress(OSError):  # another process holds it, and has its lock in it
+        with suppress(OSError):  # another process holds it and has its lock file in it
             draft.rmdir()

@@ -1,7 +1,7 @@
-"""JSON lines: `{"id": ..., "labels": [...], "scores": [...]}`, an instance a line, best label first.
+"""JSON lines: `{"id": ..., "labels": [...], "scores": [...]}`, one instance per line, best label first.
 
-`id` and `scores` may be missing: instances are then numbered, and every score is 1. Labels are numbers or names. Where
-titles are known, an array `titles` says what people call the labels; it is not read.
+`id` and `scores` are optional: instances are then numbered, and every score is 1. Labels are numbers or names. If
+titles are known, they are written to an array `titles`, which is not read back.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ ROWS = 10_000
 
 
 def read_jsonl(path: Any) -> Contents:
-    """Labels and scores, ranked by their order, with the ids of the instances where there are any."""
+    """Read labels and scores, ranked in the order listed, and the ids of the instances if present."""
     return next(collect_rows(path, _list_rows(path)))
 
 
 def read_jsonl_blocks(path: Any) -> Iterator[Contents]:
-    """The same in blocks."""
+    """Read the same in blocks."""
     return collect_rows(path, _list_rows(path), ROWS)
 
 
 def write_jsonl(path: Any, contents: Contents) -> None:
-    """Best first: by the ranking, else by score."""
+    """Write labels best first: by rank, else by score."""
     matrix, order, names = contents.matrix, contents.best_first(), contents.label_names
     ids = contents.instance_names
     with written_text(path) as file:
@@ -51,7 +51,7 @@ def write_jsonl(path: Any, contents: Contents) -> None:
 
 
 def _plain(values: Any) -> list[Any]:
-    """Numbers as Python's own, as short as their type allows."""
+    """Convert to Python numbers with as few digits as their type allows."""
     if values.dtype == np.float32:
         return [float(text) for text in values.astype(np.str_)]
     return values.astype(np.int8).tolist() if values.dtype == np.bool_ else values.tolist()
@@ -75,9 +75,9 @@ def _read_row(path: Any, line: int, text: bytes) -> ListedRow:
     scores = record.get("scores", [1.0] * len(labels))
     is_right = isinstance(scores, list) and len(scores) == len(labels)
     if not is_right or not all(type(score) in (int, float) and abs(score) <= LARGEST for score in scores):
-        expected = f"{len(labels)} scores, as many as labels, all numbers of at most {LARGEST:.4g}"
+        expected = f"{len(labels)} scores, one per label, all numbers of at most {LARGEST:.4g}"
         refuse_line(path, line, expected, str(scores)[:EXCERPT])
     name = record.get("id")
     if not (name is None or type(name) is int or (type(name) is str and is_text(name))):
-        refuse_line(path, line, "an id that is text or a whole number", ascii(name)[:EXCERPT])
+        refuse_line(path, line, "an id that is text or an integer", ascii(name)[:EXCERPT])
     return ListedRow(line, labels, scores, name)

@@ -1,4 +1,4 @@
-"""Arrays of numpy: LightXML's pair NAME-labels.npy and NAME-scores.npy, both (n, k'), or one dense matrix (n, m)."""
+"""Numpy arrays: LightXML's pair NAME-labels.npy and NAME-scores.npy, both (n, k'), or one dense matrix (n, m)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LABELS, SCORES = "-labels.npy", "-scores.npy"
 
 
 def pair_of(path: Any) -> tuple[Path, Path] | None:
-    """The two files of a pair, the given one among them; None for a name that is of no pair."""
+    """Return the two files of the pair that a path belongs to, or None if its name is not one of a pair."""
     name = os.fspath(path)
     for ending in (LABELS, SCORES):
         if name.endswith(ending):
@@ -37,16 +37,16 @@ def pair_of(path: Any) -> tuple[Path, Path] | None:
 
 
 def pair_to_write(path: Any) -> tuple[Path, Path]:
-    """The two files that writing to a path makes."""
+    """Return the two files that writing to a path creates."""
     pair = pair_of(path)
     if pair is None:
-        msg = f"path must end in {LABELS} or {SCORES}, a pair of files. Got {path}."
+        msg = f"path must end in {LABELS} or {SCORES}, which name a pair of files. Got {path}."
         raise InputError(msg)
     return pair
 
 
 def read_npy(path: Any) -> Contents:
-    """A pair, ranked by the order within its rows; or a dense matrix, whose zeros are left out."""
+    """Read a pair, ranked by the order within its rows, or a dense matrix, whose zeros are omitted."""
     pair = pair_of(path)
     if pair is None or (os.fspath(path).endswith(SCORES) and not pair[0].exists()):
         array = _read_array(path)
@@ -55,7 +55,7 @@ def read_npy(path: Any) -> Contents:
     labels, scores = (_read_array(each) for each in pair)
     if labels.ndim != 2 or labels.shape != scores.shape or labels.dtype.kind not in "iu" or 0 in labels.shape:
         msg = (
-            f"{pair[0]} and {pair[1].name} must be two arrays of one shape (n, k'), label numbers and scores. "
+            f"{pair[0]} and {pair[1].name} must hold label numbers and scores in arrays of the same shape (n, k'). "
             f"Got {labels.dtype} {labels.shape} and {scores.dtype} {scores.shape}."
         )
         raise FileError(msg)
@@ -70,7 +70,7 @@ def read_npy(path: Any) -> Contents:
 
 
 def write_npy(path: Any, contents: Contents) -> None:
-    """Both files of the pair, whichever of them is named; best first, -1 for an empty slot."""
+    """Write both files of the pair that a path belongs to; best first, with -1 for an empty slot."""
     pair = pair_to_write(path)
     matrix, order = contents.matrix, contents.best_first()
     counts = np.diff(matrix.indptr)
@@ -84,8 +84,8 @@ def write_npy(path: Any, contents: Contents) -> None:
 
 
 def _read_array(path: Any) -> NDArray:
-    remedy = "Write it again with numpy.save, all rows of one length."
-    rule = "be a whole and valid .npy file of numbers"
+    remedy = "Write it again with numpy.save, with rows of equal length."
+    rule = "be a complete and valid .npy file of numbers"
     array = read_whole(path, lambda file: np.load(file, allow_pickle=False), rule, remedy)
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
         msg = f"{path} must hold one array of real numbers. Got {getattr(array, 'dtype', type(array).__name__)}."

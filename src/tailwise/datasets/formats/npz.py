@@ -1,7 +1,7 @@
-"""Sparse matrices as ``scipy.sparse.save_npz`` stores them, with the ranking of a selection as one more array.
+"""Sparse matrices as ``scipy.sparse.save_npz`` stores them, with the ranking of a selection as an additional array.
 
-PECOS stores its matrices the same way, each row in the order of falling scores: that order is read as a ranking.
-Archives are read without trust: nothing is unpickled, and a damaged list of contents is noticed.
+PECOS stores its matrices the same way, each row in the order of decreasing scores; that order is read as a ranking.
+Archives are not trusted: nothing is unpickled, and a damaged directory is detected.
 """
 
 from __future__ import annotations
@@ -29,45 +29,45 @@ NPY_MAGIC = b"\x93NUMPY"
 
 
 def read_npz(path: Any) -> Contents:
-    """The matrix, checked and canonical, and the ranking where the file holds one."""
+    """Read a matrix, checked and canonical, and its ranking if the file has one."""
     remedy = "Copy it again, or write it again with scipy.sparse.save_npz."
-    matrix, ranking = read_whole(path, _read_matrix, "be a whole and valid .npz file", remedy)
+    matrix, ranking = read_whole(path, _read_matrix, "be a complete and valid .npz file", remedy)
     ranks = ranks_of_order(matrix.indptr, matrix.indices) if ranking is None and _is_ranked(matrix) else None
     with input_errors_of():
         return Contents(tidy_csr(matrix, f"the matrix in {path}"), ranking=ranking, ranks=ranks)
 
 
 def write_npz(path: Any, contents: Contents) -> None:
-    """Write what ``scipy.sparse.load_npz`` reads; uncompressed, so that no version of zlib changes the bytes."""
+    """Write what ``scipy.sparse.load_npz`` reads; uncompressed, so the bytes do not depend on the version of zlib."""
     matrix = contents.matrix
     more = {} if contents.ranking is None else {RANKING: contents.ranking}
     _write(path, matrix, matrix.indices, matrix.data, _is_array=True, **more)
 
 
 def write_smat(path: Any, contents: Contents) -> None:
-    """The same as PECOS writes it, each row best first: by the ranking, else by score."""
+    """Write a matrix as PECOS does, each row best first: by rank, else by score."""
     order = contents.best_first()
     _write(path, contents.matrix, contents.matrix.indices[order], contents.values[order])
 
 
 def read_archive(path: Any, rule: str, remedy: str) -> dict[str, NDArray]:
-    """All arrays by their names; `rule` and `remedy` are for the error about a damaged or foreign file."""
+    """Read all arrays by name; `rule` and `remedy` are for the error about a damaged or foreign file."""
     return read_whole(path, _read_arrays, rule, remedy)
 
 
 def read_whole(path: Any, read: Callable[[BinaryIO], Any], rule: str, remedy: str) -> Any:
-    """What `read` gives for an open file; it must do nothing but read, for whatever breaks is blamed on the file."""
+    """Return what `read` returns for the open file; it must only read, because any failure is blamed on the file."""
     with opened(path) as file:
         try:
             return read(file)
         except FileError:
             raise
         except MemoryError as error:
-            msg = f"{path} must fit in memory. It asks for more than there is: {error}."
+            msg = f"{path} must fit in memory. It does not: {error}."
             raise FileError(msg) from error
         except Exception as error:  # damaged bytes break zipfile, zlib, numpy and scipy in more ways than can be listed
             reason = f"{type(error).__name__}: {error}".rstrip(".")
-            if "allow_pickle" in reason:  # numpy suggests to allow it, which is unsafe for files from anywhere
+            if "allow_pickle" in reason:  # numpy suggests allowing it, which is unsafe for untrusted files
                 reason = "ValueError: it holds Python objects, not numbers"
             msg = f"{path} must {rule}. Reading it failed with {reason}. {remedy}"
             raise FileError(msg) from error
@@ -122,9 +122,9 @@ def _read_arrays(file: BinaryIO) -> dict[str, NDArray]:
 
 
 def _check_directory(archive: zipfile.ZipFile) -> None:
-    """Refuse a damaged list of contents, which could hide an array that nothing else would miss."""
+    """Refuse a damaged directory, which could hide an array without any other error."""
     for entry in archive.infolist():
-        archive.open(entry).close()  # compares the name in the list with the one beside the data
-        if entry.comment:  # numpy writes none: a wrong length has swallowed the entries that follow
+        archive.open(entry).close()  # compares the name in the directory with the one beside the data
+        if entry.comment:  # numpy writes none; a wrong length has swallowed the following entries
             msg = f"the entry {entry.filename} has a comment"
             raise zipfile.BadZipFile(msg)

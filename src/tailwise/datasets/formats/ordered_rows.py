@@ -1,4 +1,4 @@
-"""Rows of labels and scores in the order of a file, as contents; that order may be a ranking."""
+"""Contents from rows of labels and scores in the order of a file, which may be a ranking."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ __all__ = [
     "refuse_line",
 ]
 
-ANY = 2**31 - 1  # the limit of numbers where the file sets none
+ANY = 2**31 - 1  # the limit of numbers if the file sets none
 
 
 def refuse_line(path: Any, line: int, expected: str, came: str) -> NoReturn:
-    """The one form of an error about a line of text."""
+    """Raise the error about a line of text."""
     msg = f"{path}, line {line}: expected {expected}. Got {came!r}. Fix the line, or write the file again."
     raise FileError(msg)
 
 
 def refuse_empty(path: Any) -> NoReturn:
-    """The error about a file without instances."""
-    msg = f"{path} must hold at least one instance. It holds none. Check how it was written."
+    """Raise the error about a file without instances."""
+    msg = f"{path} must hold at least one instance. It is empty. Check how it was written."
     raise FileError(msg)
 
 
 def check_numbers(path: Any, what: str, size: int, n_entries: int) -> None:
-    """Refuse a file whose numbers of instances, labels or features are out of all proportion to its entries."""
+    """Refuse a file that numbers instances, labels or features with very large gaps."""
     with input_errors_of():
         check_numbering(path, what, size, n_entries)
 
 
 def is_ranking(indptr: NDArray, labels: NDArray, values: NDArray) -> bool:
-    """Whether the order of entries is one of falling values.
+    """Whether the entries of each row are in order of decreasing value.
 
-    Rows sorted by label have lost that order, and values that are all equal never had one.
+    Rows sorted by label, and rows of equal values, do not show such an order.
     """
     is_inner = np.ones(labels.size, dtype=bool)  # not the first entry of its row
     is_inner[indptr[:-1][indptr[:-1] < labels.size]] = False
@@ -65,7 +65,7 @@ def is_ranking(indptr: NDArray, labels: NDArray, values: NDArray) -> bool:
 
 
 def ranks_of_order(indptr: NDArray, labels: NDArray) -> NDArray:
-    """For entries in the order of a file: the place in its row that each gets when its row is sorted by label."""
+    """Return the rank of each entry, for entries in the order of a file, after sorting each row by label."""
     rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
     places = np.arange(labels.size) - np.repeat(indptr[:-1], np.diff(indptr))
     return places[np.lexsort((labels, rows))].astype(np.int32)
@@ -82,8 +82,8 @@ def ordered_contents(
     first_line: int | None = None,
     label_names: LabelNames | None = None,
 ) -> Contents:
-    """Contents of rows in the order of the file, which is their ranking; with `is_ranked` None, where values fall."""
-    if values.dtype == np.float64:  # from text: models give single precision, which everything else is made for
+    """Build contents from rows in file order, which is a ranking; with `is_ranked` None, only if values decrease."""
+    if values.dtype == np.float64:  # from text; models produce single precision, as the rest of the package expects
         values = values.astype(np.float32)
     indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     if is_ranked is None:
@@ -107,7 +107,7 @@ def ordered_contents(
 
 
 class ListedRow(NamedTuple):
-    """A row as it stands in a line: labels are numbers or names; `name` is that of the instance, or None."""
+    """A row as listed in the file: labels are numbers or names; `name` is that of the instance, or None."""
 
     line: int
     labels: Sequence[Any]
@@ -116,9 +116,9 @@ class ListedRow(NamedTuple):
 
 
 def collect_rows(path: Any, rows: Iterable[ListedRow], size: int | None = None) -> Iterator[Contents]:
-    """Contents of `size` rows each, or of all rows; ranked in the order of each row.
+    """Build contents of `size` rows each, or of all rows; ranked in the order of each row.
 
-    All labels of a file are numbers, or all are names, which are numbered in the order in which they come.
+    The labels of a file must be all numbers or all names, which are numbered in order of appearance.
     """
     collected = _Collected(path)
     for row in rows:
@@ -132,7 +132,7 @@ def collect_rows(path: Any, rows: Iterable[ListedRow], size: int | None = None) 
 
 
 class _Collected:
-    """Rows as flat lists of numbers; names of labels keep their numbers from one block to the next."""
+    """Rows as flat lists of numbers; label names keep their numbers from one block to the next."""
 
     def __init__(self, path: Any) -> None:
         self._path = path
@@ -164,14 +164,14 @@ class _Collected:
     def _number(self, label: Any, line: int) -> int:
         if self._uses_names:
             if not (isinstance(label, str) and is_text(label)):
-                refuse_line(self._path, line, "a name of a label, as in the lines before", ascii(label))
+                refuse_line(self._path, line, "a label name, as in the lines before", ascii(label))
             return self._numbers.setdefault(label, len(self._numbers))
         if type(label) is not int or not 0 <= label < ANY:
             refuse_line(self._path, line, "a label number of at least 0", str(label))
         return label
 
     def take(self) -> Contents:
-        """What was collected since the last time."""
+        """Return the contents collected since the last call."""
         labels = np.array(self._labels, dtype=np.int32)
         self._n_entries += labels.size
         self._width = max(self._width, int(labels.max(initial=0)) + 1)
@@ -192,7 +192,7 @@ class _Collected:
         return contents
 
     def _name_instances(self) -> tuple[str, ...] | None:
-        """The names as text, its number for an instance without one; None where none has one."""
+        """Return instance names as text, with numbers for missing ones; None if no instance has a name."""
         if all(name is None for name in self._names):
             return None
         return tuple(str(row if name is None else name) for row, name in enumerate(self._names, self._n_taken))

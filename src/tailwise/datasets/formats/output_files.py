@@ -1,4 +1,4 @@
-"""The files that a command writes: claimed before the work; files created meanwhile are never replaced."""
+"""Output files, reserved before the work starts; files that others create in the meantime are never replaced."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ from tailwise.errors import FileError, TailwiseError
 __all__ = ["check_free", "errors_told_of", "keep_beside", "reserved_file", "reserved_files"]
 
 NO_LINKS = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EINVAL}
+IN_USE = "The output must not be in use. Got {path}, which another process is writing. Wait for that process to end."
+EXISTS = "The output must not exist. Got {path}, which exists. {hint}Use overwrite=True (--overwrite) to replace it."
 
 
 class Target(NamedTuple):
-    """Where a draft goes."""
+    """A draft and its destination."""
 
     draft: Path
     place: Path
-    folder: str  # as the user named it
+    folder: str  # as the user wrote it
 
 
 @contextmanager
 def reserved_file(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[Path]:
-    """A path of the same name to write to, perhaps with files beside it; in the end they move to where they belong.
+    """Yield a draft path of the same name; at the end, move the draft and files beside it into place.
 
-    Without `overwrite` they only go to names that are free: where a file was created meanwhile, that file stays as it
-    is, ours is kept under another name, and the error says which. Two processes cannot reserve one path.
+    Without `overwrite`, existing files are not replaced: if a file was created in the meantime, the result is kept
+    under another name, which the error states. Two processes cannot reserve the same path.
     """
     with reserved_files(path, overwrite=overwrite) as (draft,):
         yield draft
@@ -40,7 +42,7 @@ def reserved_file(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[
 
 @contextmanager
 def reserved_files(*paths: str | os.PathLike[str], overwrite: bool) -> Iterator[list[Path]]:
-    """The same for several files that are written together."""
+    """Do the same for several files that are written together."""
     with ExitStack() as stack:
         drafts = [stack.enter_context(_reserved(path, overwrite=overwrite)) for path in paths]
         with ExitStack() as told:
@@ -58,26 +60,26 @@ def reserved_files(*paths: str | os.PathLike[str], overwrite: bool) -> Iterator[
 
 @contextmanager
 def _reserved(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[Path]:
-    """The path of a draft, while no other process can reserve the same target."""
+    """Yield the path of a draft while no other process can reserve the same target."""
     check_place(path)
     check_free(path, overwrite=overwrite)
-    refusal = f"The output must not be in use. Got {path}, which another process is writing. Wait for it to end."
+    refusal = IN_USE.format(path=path)
     with ExitStack() as stack:
         with file_errors_of(path):
             draft = stack.enter_context(drafted_for(real(path), refusal))
-        check_free(path, overwrite=overwrite)  # another process may just have finished
-        yield draft / os.path.basename(path)  # by whose end the format is chosen, though it may be a link
+        check_free(path, overwrite=overwrite)  # again: another process may just have finished
+        yield draft / os.path.basename(path)  # of the given path, not of a link's target, because its suffix counts
 
 
 def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:
-    """Refuse a path where something is already, unless it may be replaced."""
+    """Refuse a path that exists, unless it may be overwritten."""
     if not overwrite and os.path.lexists(real(path)):
-        msg = f"The output must not exist yet. Got {path}, which does. Use --overwrite to replace it."
+        msg = EXISTS.format(path=path, hint="")
         raise FileError(msg)
 
 
 def _place(targets: list[Target], *, overwrite: bool) -> None:
-    """Move the files to where they belong; where a name is taken, the files that are left are kept beside it."""
+    """Move the drafts into place; if a name is taken, keep the remaining drafts beside it."""
     taken = [each for each in targets if os.path.lexists(each.place) and (not overwrite or each.place.is_dir())]
     for each in targets:
         try:
@@ -90,15 +92,15 @@ def _place(targets: list[Target], *, overwrite: bool) -> None:
         kept = ", ".join(os.path.join(each.folder, keep_beside(each.draft, each.place).name) for each in left)
         came = ", ".join(os.path.join(each.folder, each.place.name) for each in taken)
         msg = (
-            f"The output could not be put in place: {came} was created, or is in use, since the command started. "
-            f"It was left as it is. The result is in {kept}."
+            f"The output could not be put in place: {came} was created or came into use in the meantime. "
+            f"It was not changed. The result is in {kept}."
         )
         raise FileError(msg)
 
 
 @contextmanager
 def errors_told_of(path: str | os.PathLike[str], draft: Path) -> Iterator[None]:
-    """Errors about a draft name the path that the user gave instead."""
+    """Replace the draft in error messages by the path that the user gave."""
     try:
         yield
     except TailwiseError as error:
@@ -109,7 +111,7 @@ def errors_told_of(path: str | os.PathLike[str], draft: Path) -> Iterator[None]:
 
 
 def _place_new(draft: Path, target: Path) -> None:
-    """Move a file or folder to a name that is free; FileExistsError where something has it already."""
+    """Move a file or folder to a free name; raise FileExistsError if the name is taken."""
     if os.name == "nt" or draft.is_dir():
         if target.exists():  # an empty folder would be replaced
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
@@ -120,7 +122,7 @@ def _place_new(draft: Path, target: Path) -> None:
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
-        with open(target, "xb"):  # second best: claims the name, with an empty file for a moment
+        with open(target, "xb"):  # second best: reserves the name with an empty file for a moment
             pass
         try:
             os.replace(draft, target)
@@ -132,7 +134,7 @@ def _place_new(draft: Path, target: Path) -> None:
 
 
 def keep_beside(draft: Path, target: Path) -> Path:
-    """Move a result whose place was taken to a free name beside it, which is returned."""
+    """Move a result whose name was taken to a free name beside it, and return that name."""
     for number in count(1):
         kept = target.with_name(f"kept-{target.name}" if number == 1 else f"kept-{number}-{target.name}")
         try:

@@ -1,4 +1,4 @@
-"""The folder that a command writes: claimed before the work, filled at the end; other files in it are left alone."""
+"""Output folders, claimed before the work starts and filled at the end; other files in them are left alone."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from typing import NoReturn
 
 from tailwise.datasets.formats.disk import file_errors_of, parse_json, real, written_beside
 from tailwise.datasets.formats.drafts import LOCK_FILE, drafted, held, is_draft
-from tailwise.datasets.formats.output_files import errors_told_of, keep_beside
+from tailwise.datasets.formats.output_files import EXISTS, IN_USE, errors_told_of, keep_beside
 from tailwise.errors import FileError
 
 __all__ = ["UNFINISHED", "FolderKind", "check_folder", "claimed_folder"]
 
-UNFINISHED = ".tailwise-unfinished.json"  # the names of our files in a folder that is not finished
+UNFINISHED = ".tailwise-unfinished.json"  # lists our files in an unfinished folder
 
 
 @dataclass(frozen=True)
 class FolderKind:
-    """What folders of one kind have in common.
+    """A kind of output folder.
 
     Attributes
     ----------
     record : str
-        The file that is written last: a folder that has it is finished.
+        The file that is written last; a folder that has it is finished.
     rule : str
-        What a folder that may be replaced must do, in words.
+        What a folder that may be replaced must hold, for error messages.
     list_files : callable
-        From a finished folder to the names of all files that were written for it, and may be replaced with it.
+        Lists the files that were written to a finished folder, which may be replaced.
     hint : str
-        What to do with a finished folder rather than to replace it, in words.
+        Alternative to replacing a finished folder, for error messages.
     """
 
     record: str
@@ -43,7 +43,7 @@ class FolderKind:
 
 
 def check_folder(path: str | os.PathLike[str], kind: FolderKind, *, overwrite: bool) -> None:
-    """Refuse a folder that cannot be made, or that holds something else, or without `overwrite` something finished."""
+    """Refuse a folder that cannot be created, holds other files, or without `overwrite` is finished."""
     target = real(path)
     if not os.path.lexists(target):
         _check_parent(path, target.parent)
@@ -53,11 +53,11 @@ def check_folder(path: str | os.PathLike[str], kind: FolderKind, *, overwrite: b
         raise FileError(msg)
     if (target / kind.record).is_file():
         if not overwrite:
-            msg = f"The output must not exist yet. Got {path}, which does. {kind.hint}Use --overwrite to replace it."
+            msg = EXISTS.format(path=path, hint=kind.hint)
             raise FileError(msg)
     elif not (target / UNFINISHED).is_file() and not _is_empty(target):
         rule = f"must not exist yet, be empty, or {kind.rule}, with {kind.record}"
-        msg = f"The output {rule}. Got {path}, which holds something else. Choose another folder."
+        msg = f"The output {rule}. Got {path}, which holds other files. Choose another folder."
         raise FileError(msg)
 
 
@@ -66,26 +66,25 @@ def _check_parent(path: str | os.PathLike[str], parent: Path) -> None:
         msg = f"The output must lie in a folder that exists. Got {path}, but {parent} is not a folder. Create it first."
         raise FileError(msg)
     if not os.access(parent, os.W_OK | os.X_OK):
-        msg = f"The output must lie in a folder that may be written. Got {path}: permission denied. Choose another one."
+        msg = f"The output must lie in a writable folder. Got {path}: permission denied. Choose another folder."
         raise FileError(msg)
 
 
 @contextmanager
 def claimed_folder(path: str | os.PathLike[str], kind: FolderKind, *, overwrite: bool = False) -> Iterator[Path]:
-    """Claim a folder for this process, and yield a draft, whose files move into the folder at the end, the record last.
+    """Claim a folder for this process and yield a draft; at the end, move its files into the folder, the record last.
 
-    A finished folder stays as it is until then. Other files stay in any case: where one of them is in the way, the
-    result is kept beside the folder, and the error says where.
+    A finished folder is not changed until then. Files of others are never replaced: if one is in the way, the result is
+    kept beside the folder, and the error says where.
     """
     check_folder(path, kind, overwrite=overwrite)
     target = real(path)
-    refusal = f"The output must not be in use. Got {path}, which another process is writing. Wait for it to end."
     with ExitStack() as stack:
         with file_errors_of(path):
             stack.enter_context(_made(target))
-            stack.enter_context(held(target / LOCK_FILE, refusal))
-            check_folder(path, kind, overwrite=overwrite)  # again: others may have been here in between
-            _list_old(target, kind)  # fails now rather than after the work where the record is damaged
+            stack.enter_context(held(target / LOCK_FILE, IN_USE.format(path=path)))
+            check_folder(path, kind, overwrite=overwrite)  # again: another process may just have finished
+            _list_old(target, kind)  # if the record is damaged, fail now rather than after the work
             stack.enter_context(_begun(target, kind))
             draft = stack.enter_context(drafted(_draft_place(target)))
             place = os.stat(target)
@@ -98,14 +97,14 @@ def claimed_folder(path: str | os.PathLike[str], kind: FolderKind, *, overwrite:
 
 
 def _draft_place(target: Path) -> Path:
-    """Beside the folder, or within it where that is another disk: files must move, not be copied."""
+    """Return the parent folder, or the folder itself if that is another disk: files must be moved, not copied."""
     is_same_disk = os.stat(target).st_dev == os.stat(target.parent).st_dev
     return target.parent if is_same_disk and os.access(target.parent, os.W_OK | os.X_OK) else target
 
 
 @contextmanager
 def _made(target: Path) -> Iterator[None]:
-    """The folder, created where it is missing; removed after a failure, unless it holds other files."""
+    """Create the folder if it is missing; remove it after a failure unless it holds files."""
     try:
         target.mkdir()
         is_ours = True
@@ -126,9 +125,9 @@ def _is_empty(target: Path) -> bool:
 
 @contextmanager
 def _begun(target: Path, kind: FolderKind) -> Iterator[None]:
-    """Mark a folder that is not finished, and empty it of what a killed process left.
+    """Mark a folder as unfinished, and remove what a killed process left in it.
 
-    A failure removes the mark where nothing else is there. Beside other files it stays, so that the next try may go on.
+    A failure removes the mark if the folder holds nothing else. Otherwise the mark stays, so that a retry is allowed.
     """
     if (target / kind.record).is_file():
         yield
@@ -160,22 +159,22 @@ def _publish(draft: Path, target: Path, kind: FolderKind) -> None:
 
 
 def _is_in_the_way(path: Path, *, is_old: bool) -> bool:
-    """Whether something stands where a file goes that is not the file it replaces."""
+    """Whether the path of a new file is taken by anything other than the old file that it replaces."""
     return path.is_dir() if is_old else os.path.lexists(path)
 
 
 def _list_old(target: Path, kind: FolderKind) -> list[str]:
-    """The files of the finished folder that is to be replaced."""
+    """List the files of the finished folder to replace."""
     return list(kind.list_files(target)) if (target / kind.record).is_file() else []
 
 
 def _refuse(draft: Path, target: Path, came: str) -> NoReturn:
-    """Leave the folder as it is, and keep the result beside it."""
+    """Leave the folder unchanged, and keep the result beside it."""
     kept = keep_beside(draft, target)
     if _read_unfinished(target) == []:
         (target / UNFINISHED).unlink(missing_ok=True)
     msg = (
-        f"The output could not be put in place: {came} was created since the command started. It was left as it is. "
+        f"The output could not be put in place: {came} was created in the meantime. It was not changed. "
         f"The result is in {kept}."
     )
     raise FileError(msg)
@@ -187,7 +186,7 @@ def _mark(target: Path, names: list[str]) -> None:
 
 
 def _read_unfinished(target: Path) -> list[str]:
-    """The names in the mark; none where it is missing or broken."""
+    """Return the names listed in the mark; an empty list if it is missing or damaged."""
     try:
         names = parse_json((target / UNFINISHED).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -200,7 +199,7 @@ def _is_inside(name: str) -> bool:
 
 
 def _remove(target: Path, names: Iterable[str]) -> None:
-    """Remove files that we wrote, and folders that become empty; nothing outside the target."""
+    """Remove our files, and folders that become empty, but nothing outside the target."""
     for name in names:
         path = target / name
         if os.path.isfile(path) and path.resolve().is_relative_to(target):

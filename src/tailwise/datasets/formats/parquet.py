@@ -1,7 +1,7 @@
-"""Parquet in long form: the columns instance, label, probability and rank (1 for the best), an entry a line.
+"""Parquet in long form: the columns instance, label, probability and rank (1 for the best), one row per entry.
 
-`instance` and `label` are numbers or names; `probability` (or `score`) may be missing, and is then 1; `rank` may be
-missing, and then there is no ranking. Sizes and names that the entries alone do not tell are kept in the file's notes.
+`instance` and `label` are numbers or names. `probability` (or `score`) is optional and defaults to 1; without `rank`
+there is no ranking. Sizes and names that the entries do not determine are stored in the metadata of the file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BATCH = 1 << 20  # entries read at a time
 
 
 def read_parquet(path: Any) -> Contents:
-    """The entries as a matrix, in whatever order they are."""
+    """Read the entries, in any order, as a matrix."""
     with opened(path) as file:
         table = _open_table(file, path)
         columns, reader = _columns(table, path), EntryReader(path, _read_notes(table, path))
@@ -43,7 +43,7 @@ def read_parquet(path: Any) -> Contents:
 
 
 def read_parquet_blocks(path: Any) -> Iterator[Contents]:
-    """The same in pieces of whole instances; the entries of an instance must come one after another in the file."""
+    """Read the same in blocks of whole instances; the entries of an instance must be adjacent in the file."""
     with opened(path) as file:
         table = _open_table(file, path)
         columns, reader = _columns(table, path), EntryReader(path, _read_notes(table, path))
@@ -59,7 +59,7 @@ def read_parquet_blocks(path: Any) -> Iterator[Contents]:
 
 
 def write_parquet(path: Any, contents: Contents) -> None:
-    """Entries in the order of their instances, best first."""
+    """Write entries in the order of their instances, best first."""
     arrow, parquet = _import_pyarrow()
     instances = _names_to_write(contents.instance_names)
     matrix, order, names = contents.matrix, contents.best_first(), contents.label_names
@@ -92,7 +92,7 @@ def _import_pyarrow() -> tuple[Any, Any]:
 
 
 def _named(numbers: NDArray, names: Any) -> Any:
-    """A column of text that is stored as numbers and the names used."""
+    """Build a dictionary-encoded text column."""
     arrow, _ = _import_pyarrow()
     used, codes = np.unique(numbers, return_inverse=True)
     texts = arrow.array([names[number] for number in used], type=arrow.string())
@@ -101,7 +101,7 @@ def _named(numbers: NDArray, names: Any) -> Any:
 
 @contextmanager
 def _reading(path: Any) -> Iterator[None]:
-    """Whatever breaks while a Parquet file is read becomes a FileError."""
+    """Convert failures while reading a Parquet file to FileErrors."""
     arrow, _ = _import_pyarrow()
     try:
         yield
@@ -109,7 +109,7 @@ def _reading(path: Any) -> Iterator[None]:
         raise
     except (arrow.ArrowException, OSError, ValueError, TypeError, KeyError, NotImplementedError) as error:
         text = str(error).split("\n")[0].rstrip(".")
-        msg = f"{path} must be a whole and valid Parquet file. Reading it failed: {text}. Copy it again."
+        msg = f"{path} must be a complete and valid Parquet file. Reading it failed: {text}. Copy it again."
         raise FileError(msg) from error
 
 
@@ -117,7 +117,7 @@ def _open_table(file: Any, path: Any) -> Any:
     _, parquet = _import_pyarrow()
     with _reading(path):
         table = parquet.ParquetFile(file, page_checksum_verification=True)
-        table.schema_arrow  # noqa: B018 - is made from the file when it is first asked for
+        table.schema_arrow  # noqa: B018 - read from the file on first access
         return table
 
 
@@ -135,7 +135,7 @@ def _read_batches(table: Any, path: Any, columns: dict[str, str]) -> Iterator[di
 
 
 def _read_notes(file: Any, path: Any) -> dict[str, Any]:
-    """What the file says besides its entries; nothing where another program wrote it."""
+    """Return the metadata that tailwise writes; empty for files of other programs."""
     metadata = file.schema_arrow.metadata or {}
     if NOTES not in metadata:
         return {}
@@ -144,13 +144,13 @@ def _read_notes(file: Any, path: Any) -> dict[str, Any]:
     except ValueError:
         notes = None
     if not _are_notes(notes):
-        msg = f"{path} must hold the notes that tailwise writes. They are broken. Write it again, or drop its metadata."
+        msg = f"{path} must have valid tailwise metadata. It is damaged. Write the file again, or drop its metadata."
         raise FileError(msg)
     return notes
 
 
 def _are_notes(notes: Any) -> bool:
-    """Whether notes hold a shape of two whole numbers, and as many names as they say, or none."""
+    """Whether notes hold a shape of two positive integers, and matching numbers of names, if any."""
     if not (isinstance(notes, dict) and {"shape", "instances", "labels", "titles"} <= notes.keys()):
         return False
     shape = notes["shape"]
@@ -166,48 +166,45 @@ def _are_names(names: Any, size: int) -> bool:
 
 
 def _columns(file: Any, path: Any) -> dict[str, str]:
-    """Which column holds which part, of the parts that are there."""
+    """Map the parts that the file has to its columns."""
     names = file.schema_arrow.names
     found = {part: part for part in ("instance", "label", "probability", "rank") if part in names}
     if "probability" not in found and "score" in names:
         found["probability"] = "score"
     twice = next((name for name in found.values() if names.count(name) > 1), None)
     if twice is not None:
-        msg = f"{path} must have each column once. Got {twice} twice. Drop or rename one of them."
+        msg = f"{path} must have unique column names. Got {twice} twice. Drop or rename one of them."
         raise FileError(msg)
     missing = [part for part in ("instance", "label") if part not in found]
     if missing:
         msg = (
-            f"{path} must have the columns instance and label (and probability, rank). "
-            f"Missing: {', '.join(missing)}. It has {', '.join(names) or 'none'}."
+            f"{path} must have the columns instance and label (and, optionally, probability and rank). "
+            f"Missing: {', '.join(missing)}. It has {', '.join(names) or 'no columns'}."
         )
         raise FileError(msg)
     return found
 
 
 def _parts(table: Any, columns: dict[str, str]) -> dict[str, Any]:
-    """The columns by their parts, looked through: damage can leave text that is none, and numbers of no name."""
+    """Return the columns by part, validated: a damaged file may hold invalid text or dictionary indices."""
     table.validate(full=True)
     return {part: table[name] for part, name in columns.items()}
 
 
 def _find_last_instance(rows: NDArray, path: Any) -> int:
-    """Where the last instance begins: its other entries may be in the next piece."""
+    """Return where the last instance begins; further entries of it may follow in the next batch."""
     if (np.diff(rows) < 0).any():
-        rule = (
-            f"{path} must hold ascending numbers of instances, or their names one after another, to be read in blocks"
-        )
-        msg = f"{rule}. Sort it, or read it whole."
+        msg = f"{path} must be sorted by instance to be read in blocks. It is not. Sort it, or read it with load."
         raise FileError(msg)
     return int(np.searchsorted(rows, rows[-1])) if rows.size else 0
 
 
 def _names_to_write(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The names of instances, which must differ; None where they are but the numbers of their rows."""
+    """Return the instance names, which must be unique; None if they are just the row numbers."""
     if names is not None and all(name == str(row) for row, name in enumerate(names)):
         return None
     if names is not None and len(rows := {name: row for row, name in enumerate(names)}) < len(names):
         twice = next(name for row, name in enumerate(names) if rows[name] != row)
-        msg = f"instance_names must differ in Parquet, which knows instances by them. Got {twice!r} twice. Use .jsonl."
+        msg = f"instance_names must be unique in a Parquet file. Got {twice!r} twice. Rename it, or use .jsonl."
         raise InputError(msg)
     return names

@@ -1,4 +1,4 @@
-"""The entries of a Parquet file in long form as arrays of numbers, and these as contents."""
+"""Conversion of Parquet columns in long form to arrays of numbers, and of these to contents."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 __all__ = ["Entries", "EntryReader", "join_entries", "slice_entries"]
 
 
-Entries = list["NDArray"]  # of some lines, in their order: instances, labels, values and, where there are any, ranks
+Entries = list["NDArray"]  # columns of equal length: instances, labels, values and, if present, ranks
 
 
 def join_entries(entries: Entries, more: Entries) -> Entries:
-    """The lines of both, one after another."""
+    """Concatenate entries."""
     return [np.concatenate(pair) for pair in zip(entries, more, strict=True)]
 
 
 def slice_entries(entries: Entries, first: int, last: int | None = None) -> Entries:
-    """The lines from first to last - 1, or to the end."""
+    """Return the entries from first to last - 1, or to the end."""
     return [each[first:last] for each in entries]
 
 
 class EntryReader:
-    """Reads columns piece by piece; names of instances and labels keep their numbers from one piece to the next.
+    """Reads columns in batches; instance and label names keep their numbers from one batch to the next.
 
     Parameters
     ----------
     path : path
-        Of the file, for messages.
+        The file, for error messages.
     notes : dict
-        Sizes and names that the file knows.
+        Sizes and names from the metadata of the file.
     """
 
     def __init__(self, path: Any, notes: dict[str, Any]) -> None:
@@ -52,11 +52,11 @@ class EntryReader:
 
     @property
     def n_instances(self) -> int:
-        """As many as the file says that there are, or as have been seen; 0 where there are none of either."""
+        """The number of instances that the metadata states or that were read so far, whichever is larger."""
         return max(self._shape[0] if self._shape else 0, self._instances.n_seen)
 
     def read(self, columns: dict[str, Any]) -> Entries:
-        """The columns by their parts: instance, label, probability and rank."""
+        """Convert columns, given by part: instance, label, probability and rank."""
         rows = self._instances.number(columns["instance"])
         labels = self._labels.number(columns["label"])
         self._n_entries += rows.size
@@ -66,14 +66,14 @@ class EntryReader:
         return [rows, labels, values, *ranks]
 
     def _check_numbering(self) -> None:
-        """Refuse sizes that are out of all proportion, unless they are those of names, which are all there."""
+        """Refuse numberings with very large gaps; named instances and labels have no gaps."""
         if not self._instances.uses_names:
             check_numbers(self._path, "instance", self.n_instances, self._n_entries)
         if not self._labels.uses_names:
             check_numbers(self._path, "label", self._labels.n_seen, self._n_entries)
 
     def contents(self, entries: Entries, first: int, last: int) -> Contents:
-        """The entries of the instances from first to last - 1, in whatever order they are."""
+        """Build contents from the entries, in any order, of the instances from first to last - 1."""
         order = np.lexsort((entries[1], entries[0]))
         rows, labels, values, *ranks = (each[order] for each in entries)
         rows = rows - first
@@ -91,7 +91,7 @@ class EntryReader:
         )
 
     def _name_labels(self) -> LabelNames | None:
-        """The names so far; made anew only where there are more than before."""
+        """Return the label names so far; rebuilt only if there are new ones."""
         if not self._labels.uses_names:
             return None
         if self._label_names is None or len(self._label_names) < self._labels.n_seen:
@@ -108,12 +108,12 @@ class EntryReader:
         values = column.to_numpy()
         if values.dtype.kind not in kinds or column.null_count:
             came = f"{column.null_count:,} missing values" if column.null_count else column.type
-            msg = f"{self._path} must hold a number in every line of the column {part}. Got {came}."
+            msg = f"{self._path} must hold a number in every row of the column {part}. Got {came}."
             raise FileError(msg)
         return values
 
     def _places(self, ranks: NDArray, rows: NDArray, indptr: NDArray, first: int) -> NDArray:
-        """Places from 0 in each row, by whatever numbers the ranks are; equal ones would be no ranking."""
+        """Convert ranks, which may be any numbers without ties, to 0, 1, 2, ... in each row."""
         by_rank = np.lexsort((ranks, rows))
         is_same = (np.diff(rows[by_rank]) == 0) & ~(np.diff(ranks[by_rank]) > 0)
         if is_same.any():
@@ -134,7 +134,7 @@ class EntryReader:
 
 
 class _Numbering:
-    """Numbers for the values of a column: whole numbers stand for themselves, names are numbered as they come."""
+    """Numbers for the values of a column: integers are kept, names are numbered in order of appearance."""
 
     def __init__(self, path: Any, part: str, known: list[str] | None) -> None:
         self._path, self._part, self._is_closed = path, part, known is not None
@@ -151,7 +151,7 @@ class _Numbering:
         return len(self._numbers) if self.uses_names else self._most
 
     def call(self, number: int) -> str:
-        """What stands in the file for a number."""
+        """Return the value in the file for a number, for error messages."""
         return str(number) if self.names is None else repr(self.names[number])
 
     def number(self, column: Any) -> NDArray:
@@ -159,15 +159,15 @@ class _Numbering:
         from pyarrow import types
 
         if column.null_count:
-            rule = f"{self._path} must have a value in every line of the column {self._part}"
-            msg = f"{rule}. {column.null_count:,} are missing."
+            rule = f"{self._path} must have a value in every row of the column {self._part}"
+            msg = f"{rule}. Got {column.null_count:,} missing values."
             raise FileError(msg)
         if types.is_dictionary(column.type) and not _is_text(column.type.value_type):
             column = column.cast(column.type.value_type)
         if types.is_integer(column.type):
             return self._check_numbers(column.to_numpy())
         if not types.is_dictionary(column.type) and not _is_text(column.type):
-            msg = f"{self._path} must hold whole numbers or text in the column {self._part}. Got {column.type}."
+            msg = f"{self._path} must hold integers or text in the column {self._part}. Got {column.type}."
             raise FileError(msg)
         self.uses_names = True
         chunks = [
@@ -189,11 +189,11 @@ class _Numbering:
             self._is_closed
             and (strange := next((text for text in texts if text not in self._numbers), None)) is not None
         ):
-            msg = f"{self._path} must name only the {self._part}s in its notes. Got {strange!r}. Write it again."
+            msg = f"{self._path} must only use {self._part}s listed in its metadata. Got {strange!r}. Write it again."
             raise FileError(msg)
         codes = np.asarray(chunk.indices)
         if not self._is_closed:
-            lines = np.sort(np.unique(codes, return_index=True)[1])  # where a name comes for the first time
+            lines = np.sort(np.unique(codes, return_index=True)[1])  # first occurrences of names
             for code in codes[lines].tolist():
                 self._numbers.setdefault(texts[code], len(self._numbers))
         return np.array([self._numbers.get(text, -1) for text in texts], dtype=np.int64)[codes]

@@ -1,4 +1,4 @@
-"""Predictions as text: `label:score label:score ...`, best first, an instance a line; labels are numbers or names."""
+"""Prediction text: `label:score label:score ...`, one instance per line, best first; labels are numbers or names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ROWS = 10_000
 
 
 def starts_prediction_text(head: bytes) -> bool:
-    """Whether every line that is not blank begins with a pair, and the first with one of a number; or all are blank."""
+    """Whether every non-blank line begins with a pair, the first one with a numeric score; or all lines are blank."""
     words = [first[0] for line in head.split(b"\n") if (first := line.split(None, 1))]
     if not words:
         return head != b""
@@ -43,7 +43,7 @@ def starts_prediction_text(head: bytes) -> bool:
 
 
 def read_prediction_text(path: Any) -> Contents:
-    """A matrix of scores, ranked by the order within the lines."""
+    """Read a matrix of scores, ranked by the order within the lines."""
     if _uses_names(path):
         return next(collect_rows(path, _list_rows(path)))
     with opened_text(path) as file:
@@ -55,7 +55,7 @@ def read_prediction_text(path: Any) -> Contents:
 
 
 def read_prediction_blocks(path: Any) -> Iterator[Contents]:
-    """The same in pieces, each as wide as the largest label so far."""
+    """Read the same in blocks, each as wide as the largest label so far."""
     if _uses_names(path):
         yield from collect_rows(path, _list_rows(path), ROWS)
         return
@@ -69,7 +69,7 @@ def read_prediction_blocks(path: Any) -> Iterator[Contents]:
 
 
 def write_prediction_text(path: Any, contents: Contents) -> None:
-    """Best first: by the ranking, else by score."""
+    """Write labels best first: by rank, else by score."""
     names = None if contents.label_names is None else contents.label_names.ids
     check_names(names or ())
     matrix = contents.matrix
@@ -80,13 +80,13 @@ def write_prediction_text(path: Any, contents: Contents) -> None:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuse names that would be read as something else."""
+    """Refuse names that could not be read back."""
     for name in names:
         if not name or name.split() != [name]:
             msg = f"Label names in prediction text must be words without spaces. Got {name!r}. Use .jsonl or .parquet."
             raise InputError(msg)
         if COMMAS.search(name.encode()):
-            rule = "must not hold a number between a colon and a comma"
+            rule = "must not contain a number between a colon and a comma"
             msg = f"Label names in prediction text {rule}. Got {name!r}. Use .jsonl or .parquet."
             raise InputError(msg)
         if _as_number(name.encode()) is not None:
@@ -106,7 +106,7 @@ def _numbered(rows: TextRows, n_labels: int, path: Any, first_line: int, n_entri
 
 
 def _uses_names(path: Any) -> bool:
-    """Whether the first label of the file is no number; all others are then names, too."""
+    """Whether the labels of the file are names, judged by the first one."""
     with opened_text(path) as file:
         first = next((words[0] for line in file if (words := line.split(None, 1))), b"0:0")
     return _as_number(first.rpartition(b":")[0]) is None
@@ -137,6 +137,6 @@ def _as_text(name: bytes) -> str | None:
 
 def _as_number(word: bytes) -> float | None:
     try:
-        return None if b"_" in word else float(word)  # Python's own numbers may hold underscores
+        return None if b"_" in word else float(word)  # Python also accepts underscores
     except ValueError:
         return None

@@ -1,4 +1,4 @@
-"""Training frequencies in a file: how often each label was seen, and among how many instances."""
+"""Files of training frequencies: the count of each label, and the number of training instances."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ def save_priors(path: str | os.PathLike[str], priors: LabelPriors) -> None:
 
 
 def is_priors_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is one of :func:`save_priors`, by the arrays that it holds."""
+    """Whether a file was written by :func:`save_priors`, judged by the arrays in it."""
     try:
         with zipfile.ZipFile(path) as archive:
             return set(archive.namelist()) == ARRAYS
     except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
-        return False  # reading it as a matrix will say what is wrong with it
+        return False  # reading it as a matrix will report the problem
 
 
 def load_priors(path: str | os.PathLike[str]) -> LabelPriors:
     """Read what :func:`save_priors` wrote."""
-    rule = "hold the counts of labels that tailwise run wrote"
-    arrays = read_archive(path, rule, "Copy it again, or make the run again.")
+    rule = "hold the label counts that save_priors (tailwise run) wrote"
+    arrays = read_archive(path, rule, "Copy it again, or write it again.")
     counts, n_instances = arrays.get("counts"), arrays.get("n_instances")
     if counts is None or n_instances is None or n_instances.size != 1 or {counts.dtype.kind} - set("fiu"):
         came = ", ".join(f"{name} ({array.dtype}, {array.shape})" for name, array in arrays.items()) or "no arrays"
-        msg = f"{path} must {rule}, the arrays counts and n_instances. Got {came}. Make the run again."
+        msg = f"{path} must {rule}, the arrays counts and n_instances. Got {came}. Write it again."
         raise FileError(msg)
     try:
         return LabelPriors(counts, n_instances.item())

@@ -1,4 +1,4 @@
-"""Matrices and labels from files and to files, in any of the formats."""
+"""Reading and writing of matrices and labels in any format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tailwise.datasets.formats.registry import (
 )
 from tailwise.datasets.formats.text import LARGEST
 from tailwise.errors import InputError
-from tailwise.inputs.checks import is_integer
+from tailwise.inputs.checks import check_size
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import as_indicator, tidy_csr
 
@@ -45,38 +45,39 @@ Path = str | os.PathLike[str]
 def load(
     path: Path, *, n_labels: int | None = None, label_names: Any = None, format: str | None = None
 ) -> sp.csr_array:
-    """Read a sparse matrix, for instance the probabilities of a batch, or its true labels.
+    """Read a sparse matrix, for instance the probabilities of a batch or its true labels.
 
     Parameters
     ----------
     path : str or path
-        A file in one of the formats: scipy's or PECOS's .npz, text of the Extreme Classification Repository (of which
-        this is the labels), svmlight or prediction text, JSON lines, Parquet in long form, LightXML's pair of .npy;
-        text and JSON lines may be compressed (.gz). The suffix says which, and the first lines where it does not.
+        A file in one of these formats: scipy's or PECOS's .npz, text of the Extreme Classification Repository (its
+        labels are returned), svmlight or prediction text, JSON lines, Parquet in long form, LightXML's pair of .npy;
+        text and JSON lines may be compressed (.gz). The format is found from the suffix and, if that is ambiguous, from
+        the first lines.
     n_labels : int, optional
-        Number of labels m, for a file that lists labels and does not say how many there are. Default: those seen.
+        Number of labels m, for a file that lists labels without stating their number. Default: the largest label + 1.
     label_names : LabelNames, sequence of str or path, optional
-        The order of the labels, for a file that names them. Default: the file's own order.
+        The order of the labels, for a file that names them. Default: the order of the file.
     format : str, optional
-        The name of the format, where neither suffix nor first lines tell: npz, smat, npy, predictions, repository,
-        split, svmlight, jsonl or parquet.
+        The name of the format, if neither suffix nor first lines determine it: npz, smat, npy, predictions,
+        repository, split, svmlight, jsonl or parquet.
 
     Returns
     -------
     csr_array of shape (n, m)
-        Labels ascending and distinct within a row; the numbers as the file holds them, in single precision where it is
-        text (or half precision).
+        Labels are ascending and unique within a row. Values have the type stored in the file; text and half precision
+        become single precision.
 
     Raises
     ------
     FileError
-        A file that is missing, may not be read, is damaged, is of no known format or holds no sparse matrix. For text,
-        the message names the line and what was expected there.
+        If the file is missing, unreadable, damaged, in an unknown format, or does not hold a sparse matrix. For text,
+        the message states the line and what was expected there.
 
     See Also
     --------
-    tailwise.datasets.load_contents : everything that a file holds, features, ranking and names included.
-    tailwise.datasets.read_blocks : the same in pieces, for a file larger than memory.
+    tailwise.datasets.load_contents : the whole file, including features, ranking and names.
+    tailwise.datasets.read_blocks : the same in blocks, for a file larger than memory.
 
     Examples
     --------
@@ -95,12 +96,12 @@ def load(
 def load_contents(
     path: Path, *, n_labels: int | None = None, label_names: Any = None, format: str | None = None
 ) -> Contents:
-    """Read everything that a file holds; the parameters are those of :func:`tailwise.load`."""
+    """Read the whole contents of a file; the parameters are those of :func:`tailwise.load`."""
     return _fitted(find_format(path, format).read(path), path, n_labels, LabelNames.of(label_names))
 
 
 def load_features(path: Path, *, format: str | None = None) -> sp.csr_array:
-    """Read features: those beside the labels where a file holds both, else the matrix itself."""
+    """Read features from a file of features, or from one of features and labels."""
     contents = load_contents(path, format=format)
     return contents.matrix if contents.features is None else contents.features
 
@@ -113,24 +114,24 @@ def read_blocks(
     label_names: Any = None,
     format: str | None = None,
 ) -> Iterator[Contents]:
-    """Read a file some instances at a time, so that it may be larger than memory.
+    """Read a file in blocks of instances, so that it may be larger than memory.
 
-    Text, JSON lines and Parquet are read in pieces; other formats are read whole and handed out in pieces.
+    Text, JSON lines and Parquet are read block by block; other formats are read at once and split into blocks.
 
     Parameters
     ----------
     path : str or path
         The file, as for :func:`tailwise.load`.
     rows : int
-        Instances in a piece; the last one may have fewer, and pieces of a Parquet file or a long text may, too.
+        Maximum number of instances per block. The last block, and blocks of Parquet or long text, may have fewer.
     n_labels, label_names, format : optional
-        As for :func:`tailwise.load`. Where a file does not say how many labels there are and neither is given,
-        pieces are as wide as the labels seen so far.
+        As for :func:`tailwise.load`. If a file does not state the number of labels and neither of these is given,
+        each block is as wide as the largest label so far.
 
     Yields
     ------
     Contents
-        ``matrix`` of shape (rows, m), and where the file holds them ``features``, ``ranks`` and names.
+        ``matrix`` of shape (rows, m) and, if the file has them, ``features``, ``ranks`` and names.
 
     Examples
     --------
@@ -142,9 +143,7 @@ def read_blocks(
     ...     [block.matrix.shape for block in tw.datasets.read_blocks(path, rows=2, n_labels=5)]
     [(2, 5), (2, 5), (1, 5)]
     """
-    if not is_integer(rows) or rows < 1:
-        msg = f"rows must be an integer of at least 1. Got {rows!r}."
-        raise InputError(msg)
+    rows = check_size("rows", rows)
     return _read_blocks(path, rows, find_format(path, format), n_labels, LabelNames.of(label_names))
 
 
@@ -157,26 +156,26 @@ def save(
     instance_names: Sequence[str] | None = None,
     format: str | None = None,
 ) -> None:
-    """Write a matrix, sparse or dense, so that :func:`tailwise.load` reads it.
+    """Write a sparse or dense matrix to a file that :func:`tailwise.load` can read.
 
-    The file appears whole or not at all, in place of one of the same name, and equal matrices give equal bytes.
+    An existing file is replaced only once the new one is complete. Equal matrices give equal bytes.
 
     Parameters
     ----------
     path : str or path
-        Where to; the suffix says which format: .npz (scipy's), .smat.npz (PECOS's), -labels.npy (LightXML's pair),
-        .txt (prediction text, or with features text of the Extreme Classification Repository), .svm (svmlight),
-        .jsonl, .parquet; text and .jsonl with .gz are compressed.
+        The file. Its suffix determines the format: .npz (scipy's), .smat.npz (PECOS's), -labels.npy (LightXML's pair),
+        .txt (prediction text or, with features, text of the Extreme Classification Repository), .svm (svmlight),
+        .jsonl or .parquet; text and .jsonl are compressed if .gz is added.
     matrix : array_like or sparse matrix of shape (n, m)
-        Real numbers. Zeros of a dense array are left out, those stored in a sparse matrix are kept.
+        Real numbers. Zeros in a dense array are omitted; those stored in a sparse matrix are kept.
     features : array_like or sparse matrix of shape (n, d), optional
-        Features of the same instances, for text that holds both.
+        Features of the same instances, for text formats that hold both.
     label_names : LabelNames, sequence of str or path, optional
-        Names of the labels; written in place of numbers by the formats that can hold them.
+        Names of the labels, written in place of numbers by formats that support it.
     instance_names : sequence of str, optional
         Names of the instances, for .jsonl and .parquet.
     format : str, optional
-        The name of the format, where the suffix leaves several.
+        The name of the format, if the suffix is ambiguous.
     """
     contents = Contents(
         tidy_csr(matrix, "matrix"),
@@ -190,14 +189,14 @@ def save(
 def load_labels(
     path: Path, *, n_labels: int | None = None, label_names: Any = None, format: str | None = None
 ) -> sp.csr_array:
-    """Read true labels: a 0/1 matrix as a CSR array of int8 that stores only the ones."""
+    """Read true labels, a 0/1 matrix, as a CSR array of int8 that stores only the ones."""
     return as_labels(load(path, n_labels=n_labels, label_names=label_names, format=format), path)
 
 
 def as_labels(matrix: sp.csr_array, path: Any) -> sp.csr_array:
-    """The matrix of a file, checked to be one of labels."""
+    """Check that the matrix of a file holds labels."""
     with input_errors_of():
-        return as_indicator(matrix, str(path), "Is this a file of probabilities?").astype(np.int8)
+        return as_indicator(matrix, str(path), "Give a file of true labels, not of probabilities.").astype(np.int8)
 
 
 def _fitted(contents: Contents, path: Path, n_labels: int | None, names: LabelNames | None) -> Contents:
@@ -208,7 +207,7 @@ def _fitted(contents: Contents, path: Path, n_labels: int | None, names: LabelNa
     contents = contents.widened(n_labels, path)
     if names is not None:
         if (m := contents.matrix.shape[1]) != len(names):
-            msg = f"label_names must be one name for each of the {m} labels of {path}. Got {len(names)}."
+            msg = f"label_names must hold one name for each of the {m} labels of {path}. Got {len(names)}."
             raise InputError(msg)
         return replace(contents, label_names=names)
     return contents
@@ -228,7 +227,7 @@ def _read_blocks(
 
 
 def write_contents(path: Path, contents: Contents, format: str | None = None) -> None:
-    """Write contents in a format that holds everything except, perhaps, names."""
+    """Write contents in a format that can store them, possibly without names."""
     _check_sizes(contents)
     parts = {FEATURES} if contents.features is not None else set()
     parts |= {SCORES} if (contents.values != 1).any() else set()
@@ -257,6 +256,6 @@ def _check_sizes(contents: Contents) -> None:
         ("instance_names", None if instances is None else len(instances), n),
     ):
         if size is not None and size != wanted:
-            what = "labels" if name == "label_names" else "instances"
-            msg = f"{name} must have {wanted} entries, the number of {what}. Got {size}."
+            what = "label" if name == "label_names" else "instance"
+            msg = f"{name} must have {wanted} entries, one per {what}. Got {size}."
             raise InputError(msg)

@@ -1,4 +1,4 @@
-"""The file formats. A new one is a module with a reader and a writer, and one entry in FORMATS."""
+"""The file formats. To add one, write a module with a reader and a writer, and add an entry to FORMATS."""
 
 from __future__ import annotations
 
@@ -41,36 +41,36 @@ from tailwise.inputs.checks import check_choice
 
 __all__ = ["FORMATS", "Format", "find_format", "find_format_to_write"]
 
-HEAD = 1 << 16  # bytes by which a text is recognised
+HEAD = 1 << 16  # bytes from which a text format is recognised
 FEATURES, SCORES, RANKING, NAMES = "features", "scores", "ranking", "names"
 
 
 @dataclass(frozen=True)
 class Format:
-    """How one kind of file stores a matrix and what goes with it.
+    """A file format for matrices and what belongs to them.
 
     Attributes
     ----------
     name, title : str
-        What the format is called in a parameter, and in messages.
+        Its name as a parameter, and in error messages.
     suffixes : tuple of str
-        The endings of its files, in lower case, with the dot.
+        The suffixes of its files, in lower case, with the dot.
     read, write : callable
-        From a path to Contents, and back; the same Contents always give the same bytes.
+        Reads Contents from a path, and writes them to a path; equal Contents give equal bytes.
     holds : frozenset of str
-        Which of "features", "scores" (other values than 1), "ranking" and "names" a file can hold.
+        Which of "features", "scores" (values other than 1), "ranking" and "names" a file can hold.
     blocks : callable, optional
-        From a path to an iterator over Contents of some rows each, for files larger than memory.
+        Reads Contents of some rows at a time, for files larger than memory.
     recognises : callable, optional
-        Whether the first bytes are of this format, where several share a suffix.
+        Whether the first bytes are in this format, for suffixes that several formats share.
     targets : callable
-        The files that writing to a path makes.
+        The files that writing to a path creates.
     check_names : callable
-        Refuses names of labels that a file could not hold.
+        Refuses label names that a file cannot hold.
     is_ordered : bool
-        Whether the labels of an instance are always read as a ranking, in the order in which the file lists them.
+        Whether the order in which a file lists the labels of an instance is always read as a ranking.
     is_text : bool
-        Whether files are text: they may be compressed (.gz), and hold finite numbers only.
+        Whether files are text, which may be compressed (.gz) and holds finite numbers only.
     """
 
     name: str
@@ -89,14 +89,13 @@ class Format:
 
 FORMATS = [
     Format("smat", "PECOS matrix", (".smat.npz",), read_npz, write_smat, frozenset({SCORES})),
-    Format("npz", "scipy sparse matrix", (".npz",), read_npz, write_npz, frozenset({SCORES, RANKING})),
+    Format("npz", "scipy sparse matrix", (".npz",), read_npz, write_npz),
     Format(
         "npy",
         "LightXML pair or dense array",
         (".npy",),
         read_npy,
         write_npy,
-        frozenset({SCORES, RANKING}),
         targets=pair_to_write,
         is_ordered=True,
     ),
@@ -170,13 +169,13 @@ FORMATS = [
 
 
 def find_format(path: str | os.PathLike[str], name: str | None = None) -> Format:
-    """The format of a file to read: by its name, its suffix or, where that leaves several, its first bytes."""
-    with opened_text(path) as file:  # first of all, a file must be readable, whatever its name
+    """Find the format of a file to read by name, by suffix or, if that is ambiguous, by its first bytes."""
+    with opened_text(path) as file:  # before anything else, the file must be readable
         formats = _formats_of(path, name)
         if len(formats) == 1:
             return formats[0]
         head = file.read(HEAD)
-    if len(head) == HEAD:  # the last line may be cut
+    if len(head) == HEAD:  # the last line may be incomplete
         head = head.rpartition(b"\n")[0] or head
     for each in formats:
         if each.recognises is not None and each.recognises(head):
@@ -188,7 +187,7 @@ def find_format(path: str | os.PathLike[str], name: str | None = None) -> Format
 
 
 def find_format_to_write(path: str | os.PathLike[str], parts: frozenset[str], name: str | None = None) -> Format:
-    """The first format for a name that can hold some parts; names of labels are left out where it cannot."""
+    """Find the first format for a path that can hold the given parts; label names are dropped if necessary."""
     formats = _formats_of(path, name)
     needed = parts - {NAMES}
     for each in formats:
@@ -196,8 +195,8 @@ def find_format_to_write(path: str | os.PathLike[str], parts: frozenset[str], na
             return each
     title, lacks = formats[0].title, ", ".join(sorted(needed - formats[0].holds)) or "labels without features"
     able = [each for each in FORMATS if needed <= each.holds and (FEATURES in needed or FEATURES not in each.holds)]
-    known = ", ".join(f"{each.suffixes[0]} ({each.title})" for each in able) or "a file for each of them"
-    msg = f"{path} must be of a format that holds what is saved. {title} does not hold {lacks}. Use {known}."
+    known = ", ".join(f"{each.suffixes[0]} ({each.title})" for each in able) or "separate files"
+    msg = f"{path} must have a format that can hold what is saved. {title} cannot hold {lacks}. Use {known}."
     raise InputError(msg)
 
 

@@ -1,16 +1,14 @@
 """Text of the Extreme Classification Repository.
 
-One file of features and labels begins with `n d m` and goes on with `l1,l2 f:v f:v ...`, an instance a line; the list
-of labels may be empty. The split form is a matrix of its own, features or labels: it begins with `n m`, and goes on
-with `j:v j:v ...`. Numbers begin at 0.
+A file of features and labels begins with `n d m`, followed by one line `l1,l2 f:v f:v ...` per instance; the list of
+labels may be empty. In the split form, features and labels have a file each, which begins with `n m`, followed by one
+line `j:v j:v ...` per instance. Numbering starts at 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, BinaryIO
-
-import numpy as np
 
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import opened_text, written_text
@@ -19,11 +17,10 @@ from tailwise.datasets.formats.text import (
     EXCERPT,
     TextRows,
     join_lines,
-    label_matrix,
     label_words,
+    labelled_contents,
     pair_words,
     parse_blocks,
-    value_matrix,
 )
 from tailwise.errors import FileError
 from tailwise.kernels.parsing import LineRules
@@ -51,24 +48,24 @@ def starts_split_text(head: bytes) -> bool:
 
 
 def read_repository_text(path: Any) -> Contents:
-    """Features and labels."""
-    return _labelled(TextRows.joined(rows for _, rows in _blocks(path, 3)), *_header_of(path, 3)[1:])
+    """Read features and labels."""
+    return labelled_contents(TextRows.joined(rows for _, rows in _blocks(path, 3)), *_header_of(path, 3)[1:])
 
 
 def read_repository_blocks(path: Any) -> Iterator[Contents]:
-    """The same in pieces."""
+    """Read the same in blocks."""
     for (_, d, m), rows in _blocks(path, 3):
-        yield _labelled(rows, d, m)
+        yield labelled_contents(rows, d, m)
 
 
 def read_split_text(path: Any) -> Contents:
-    """A matrix; each row ranked by the order of its pairs only where that is the order of falling values."""
+    """Read a matrix, ranked by the order of the pairs if values decrease in that order."""
     rows = TextRows.joined(rows for _, rows in _blocks(path, 2))
     return _scored(rows, _header_of(path, 2)[1], path, 2)
 
 
 def read_split_blocks(path: Any) -> Iterator[Contents]:
-    """The same in pieces."""
+    """Read the same in blocks."""
     line = 2
     for (_, m), rows in _blocks(path, 2):
         yield _scored(rows, m, path, line)
@@ -76,7 +73,7 @@ def read_split_blocks(path: Any) -> Iterator[Contents]:
 
 
 def write_repository_text(path: Any, contents: Contents) -> None:
-    """Features and labels, an instance a line."""
+    """Write features and labels."""
     features, labels = contents.features, contents.matrix
     assert features is not None
     n, d = features.shape
@@ -86,18 +83,11 @@ def write_repository_text(path: Any, contents: Contents) -> None:
 
 
 def write_split_text(path: Any, contents: Contents) -> None:
-    """The matrix alone, labels ascending."""
+    """Write a matrix, with ascending labels."""
     matrix = contents.matrix
     with written_text(path) as file:
         file.write(b"%d %d\n" % matrix.shape)
         file.writelines(join_lines(matrix.shape[0], pair_words(matrix)))
-
-
-def _labelled(rows: TextRows, n_features: int, n_labels: int) -> Contents:
-    return Contents(
-        label_matrix(rows.label_counts, rows.labels, n_labels),
-        features=value_matrix(rows.pair_counts, rows.columns, rows.values.astype(np.float32), n_features),
-    )
 
 
 def _scored(rows: TextRows, n_labels: int, path: Any, first_line: int) -> Contents:
@@ -116,7 +106,7 @@ def _read_header(file: BinaryIO, path: Any, size: int) -> tuple[int, ...]:
     came = line[:EXCERPT].decode(errors="replace").rstrip("\n")
     if len(numbers) != size:
         meaning = "instances, features and labels" if size == 3 else "instances and labels"
-        refuse_line(path, 1, f"{size} numbers, of {meaning}", came)
+        refuse_line(path, 1, f"the numbers of {meaning}", came)
     if not all(0 < number <= ANY for number in numbers):
         refuse_line(path, 1, f"numbers from 1 to {ANY}", came)
     return numbers
@@ -128,7 +118,7 @@ def _integers(line: bytes) -> tuple[int, ...]:
 
 
 def _blocks(path: Any, size: int) -> Iterator[tuple[tuple[int, ...], TextRows]]:
-    """The header with each block of rows, as many in all as it says; blank lines after the last are no rows."""
+    """Yield the header with each block of rows; check the number of rows, ignoring blank lines at the end."""
     with opened_text(path) as file:
         header = _read_header(file, path, size)
         rules = LineRules(has_labels=size == 3, skips_blank=False, label_limit=header[-1], column_limit=header[1])
@@ -142,5 +132,5 @@ def _blocks(path: Any, size: int) -> Iterator[tuple[tuple[int, ...], TextRows]]:
                 yield header, rows if kept == rows.pair_counts.size else rows.slice(0, kept)
     if missing or surplus:
         came = header[0] - missing + surplus
-        msg = f"{path} must hold the {header[0]:,} instances that its first line says. Got {came:,} lines after it."
+        msg = f"{path} must hold {header[0]:,} instances, as its first line states. Got {came:,} lines after it."
         raise FileError(msg)

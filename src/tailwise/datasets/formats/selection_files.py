@@ -1,4 +1,4 @@
-"""Selections from files and to files, with the order of their labels."""
+"""Reading and writing of selections with the order of their labels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Path = str | os.PathLike[str]
 def load_selection(
     path: Path, *, n_labels: int | None = None, label_names: Any = None, format: str | None = None
 ) -> Chosen:
-    """Read a selection: ranked where the file holds the order of the labels, unranked where it is a 0/1 matrix only."""
+    """Read a selection, ranked if the file stores the order of the labels and unranked if it is only a 0/1 matrix."""
     return load_contents(path, n_labels=n_labels, label_names=label_names, format=format).chosen(path)
 
 
@@ -43,20 +43,19 @@ def save_selection(
     instance_names: Sequence[str] | None = None,
     format: str | None = None,
 ) -> None:
-    """Write a selection, with the order of its labels.
+    """Write a selection with the order of its labels.
 
-    As .npz it is the 0/1 matrix that ``scipy.sparse.load_npz`` reads, with the order beside it; prediction text, JSON
-    lines, Parquet and LightXML's pair list the labels of each instance, best first, with a score each.
+    An .npz file holds the 0/1 matrix, which ``scipy.sparse.load_npz`` reads, and the order as an additional array.
+    Prediction text, JSON lines, Parquet and LightXML's pair list the labels of each instance, best first, with scores.
 
     Parameters
     ----------
     path : str or path
-        Where to; the suffix says which format.
+        The file; its suffix determines the format.
     chosen : Chosen
-        A Selection, or ``Chosen.of(labels, n_labels)``. The order, ``labels`` of int32 ``(n, k)`` with -1 for an
-        empty slot, is stored only where it means something.
+        A Selection, or ``Chosen.of(labels, n_labels)``. The order of the labels is stored if the selection is ranked.
     probabilities : csr_array of shape (n, m), optional
-        The scores of the formats that list labels; 0 where a chosen label has none. Default: 1 for each.
+        The scores for formats that list labels; 0 for a chosen label without an entry. Default: 1 for each label.
     label_names, instance_names, format : optional
         As for :func:`tailwise.save`.
 
@@ -85,13 +84,13 @@ def save_selection(
         instance_names=None if instance_names is None else tuple(map(str, instance_names)),
     )
     if not chosen.is_ranked and find_format_to_write(path, frozenset(), format).is_ordered:
-        msg = f"{path} must be in a format that stores no order, because the selection has none. Use .npz or .parquet."
+        msg = f"{path} must have a format without an order of labels, as the selection has none. Use .npz or .parquet."
         raise InputError(msg)
     write_contents(path, contents, format)
 
 
 def check_writable_target(path: Path, *, overwrite: bool = True, format: str | None = None) -> None:
-    """Refuse a path that a selection could not, or without `overwrite` should not, be written to; before long work."""
+    """Refuse a path to which a selection cannot be written; call it before long computations."""
     found = find_format_to_write(path, frozenset({RANKING}), format)
     for target in found.targets(path):
         check_place(target)
@@ -99,7 +98,7 @@ def check_writable_target(path: Path, *, overwrite: bool = True, format: str | N
 
 
 def names_to_write(path: Path, names: LabelNames | None, *, are_needed: bool) -> LabelNames | None:
-    """The names, where the format of a path can hold them; None where it cannot and they are not needed."""
+    """Return the names if the format of a path can hold them; otherwise None, or an error if they are needed."""
     if names is None:
         return None
     try:
@@ -112,14 +111,14 @@ def names_to_write(path: Path, names: LabelNames | None, *, are_needed: bool) ->
 
 
 def _ranks_of(chosen: Chosen) -> NDArray:
-    """For each entry of the selection's matrix, its place in its row."""
+    """Return the rank of each entry of the selection's matrix."""
     is_used = chosen.labels != EMPTY
     rows, places = np.nonzero(is_used)
     return places[np.lexsort((chosen.labels[is_used], rows))].astype(np.int32)
 
 
 def _values_at(probabilities: Any, matrix: sp.csr_array) -> NDArray:
-    """The probability of each entry of a 0/1 matrix, 0 where there is none."""
+    """Return the probability of each entry of a 0/1 matrix, or 0 if it has none."""
     values = tidy_csr(probabilities, "probabilities")
     if values.shape != matrix.shape:
         msg = f"probabilities must have the shape of the selection, {matrix.shape}. Got {values.shape}."

@@ -1,6 +1,6 @@
-"""svmlight text: `l1,l2 f:v f:v ...`, an instance a line, no header; a comment begins with #.
+"""svmlight text: `l1,l2 f:v f:v ...`, one instance per line, without a header; comments begin with #.
 
-Features keep their numbers: where a file begins to count at 1, column 0 stays empty, in every file of a set alike.
+Features keep their numbers: if a file numbers them from 1, column 0 stays empty.
 """
 
 from __future__ import annotations
@@ -8,19 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import opened_text, written_text
 from tailwise.datasets.formats.ordered_rows import ANY, check_numbers, refuse_empty
 from tailwise.datasets.formats.text import (
     TextRows,
     join_lines,
-    label_matrix,
     label_words,
+    labelled_contents,
     pair_words,
     parse_blocks,
-    value_matrix,
 )
 from tailwise.kernels.parsing import LineRules
 
@@ -30,32 +27,32 @@ RULES = LineRules(has_labels=True, skips_blank=True, label_limit=ANY, column_lim
 
 
 def starts_svmlight(head: bytes) -> bool:
-    """Whether some line begins with a word that is no pair."""
+    """Whether some line begins with a word that is not a pair."""
     words = (line.split(None, 1) for line in head.split(b"\n"))
     return any(first and b":" not in first[0] and not first[0].startswith(b"#") for first in words)
 
 
 def read_svmlight(path: Any) -> Contents:
-    """Features and labels, as many of each as the largest number says."""
+    """Read features and labels; the largest numbers determine the sizes."""
     with opened_text(path) as file:
         parts = list(parse_blocks(file, path, RULES))
     if not sum(part.pair_counts.size for part in parts):
         refuse_empty(path)
     rows = TextRows.joined(parts)
-    return _contents(rows, *_Widths(path).grown(rows))
+    return labelled_contents(rows, *_Widths(path).grown(rows), is_open=True)
 
 
 def read_svmlight_blocks(path: Any) -> Iterator[Contents]:
-    """The same in pieces, each as wide as the largest number so far."""
+    """Read the same in blocks, each as wide as the largest number so far."""
     widths = _Widths(path)
     with opened_text(path) as file:
         for rows in parse_blocks(file, path, RULES):
             if rows.pair_counts.size:
-                yield _contents(rows, *widths.grown(rows))
+                yield labelled_contents(rows, *widths.grown(rows), is_open=True)
 
 
 def write_svmlight(path: Any, contents: Contents) -> None:
-    """An instance without labels and features gets a feature of value 0, for a blank line is no instance."""
+    """Write features and labels; an empty instance gets a feature of value 0, because blank lines are skipped."""
     assert contents.features is not None
     n = contents.matrix.shape[0]
     features = (pairs or "0:0" for pairs in pair_words(contents.features))
@@ -64,7 +61,7 @@ def write_svmlight(path: Any, contents: Contents) -> None:
 
 
 class _Widths:
-    """As many features and labels as the largest numbers so far say."""
+    """The numbers of features and labels so far."""
 
     def __init__(self, path: Any) -> None:
         self._path, self._widths, self._sizes = path, [1, 1], [0, 0]
@@ -75,11 +72,3 @@ class _Widths:
             self._sizes[x] += numbers.size
             check_numbers(self._path, what, self._widths[x], self._sizes[x])
         return self._widths
-
-
-def _contents(rows: TextRows, n_features: int, n_labels: int) -> Contents:
-    return Contents(
-        label_matrix(rows.label_counts, rows.labels, n_labels),
-        features=value_matrix(rows.pair_counts, rows.columns, rows.values.astype(np.float32), n_features),
-        is_open=True,
-    )

@@ -1,4 +1,4 @@
-"""What the text formats share: blocks of whole lines, parsed by compiled code, as matrices; and matrices as lines."""
+"""Shared parts of the text formats: parsing blocks of lines with compiled code, and writing matrices as lines."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import is_compressed
 from tailwise.datasets.formats.ordered_rows import refuse_line
 from tailwise.engines.threads import Threads
@@ -27,25 +28,24 @@ __all__ = [
     "SPACES",
     "TextRows",
     "join_lines",
-    "label_matrix",
     "label_words",
+    "labelled_contents",
     "pair_words",
     "parse_blocks",
-    "value_matrix",
 ]
 
 BLOCK = 1 << 24  # bytes read at a time
-SHARED = 1 << 20  # below this many bytes, threads cost more than they save
-EXCERPT = 40  # characters of a wrong line that an error shows
+SHARED = 1 << 20  # for fewer bytes, threads cost more than they save
+EXCERPT = 40  # characters of an invalid line shown in an error
 ROWS = 10_000  # lines written at a time
-LARGEST = float(np.finfo(np.float32).max)  # numbers of text become single precision
-SPACES = "pairs number:value with spaces between them, no commas"
-COMMAS = re.compile(rb":[-+.0-9eE]+,")  # a value, and what stands between two pairs in files of other programs
+LARGEST = float(np.finfo(np.float32).max)  # numbers in text become single precision
+SPACES = "pairs number:value separated by spaces, not commas"
+COMMAS = re.compile(rb":[-+.0-9eE]+,")  # a value and a comma, with which other programs separate pairs
 WORD = re.compile(rb"[^\s#]+")
 
 
 class TextRows(NamedTuple):
-    """Some rows of a file: how many labels and pairs each has, and these one after another, in their order."""
+    """Rows of a file: the numbers of labels and pairs of each row, and all labels and pairs in order."""
 
     label_counts: NDArray
     labels: NDArray
@@ -58,7 +58,7 @@ class TextRows(NamedTuple):
         return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     def slice(self, first: int, last: int) -> TextRows:
-        """The rows from first to last - 1."""
+        """Return the rows from first to last - 1."""
         sizes = self.label_counts, self.pair_counts
         (a, b), (c, d) = ((int(size[:first].sum()), int(size[:last].sum())) for size in sizes)
         counts = (size[first:last] for size in sizes)
@@ -66,7 +66,7 @@ class TextRows(NamedTuple):
 
 
 def parse_blocks(file: BinaryIO, path: Any, rules: LineRules, first_line: int = 1) -> Iterator[TextRows]:
-    """Parse the rest of an open file block by block; `first_line` is the number of the line that comes next."""
+    """Parse the rest of an open file block by block; `first_line` is the number of its next line."""
     is_small = not is_compressed(path) and os.path.getsize(path) < SHARED
     with Threads(None, needs_one=is_small) as threads:
         for text in _line_blocks(file):
@@ -75,7 +75,7 @@ def parse_blocks(file: BinaryIO, path: Any, rules: LineRules, first_line: int = 
 
 
 def _line_blocks(file: BinaryIO) -> Iterator[bytes]:
-    """The text in pieces that end with a line end."""
+    """Yield the text in blocks of whole lines."""
     rest = b""
     while block := file.read(BLOCK):
         whole, mark, rest_of_block = block.rpartition(b"\n")
@@ -135,7 +135,7 @@ def _parse_part(letters: NDArray, start: int, stop: int, rules: LineRules) -> tu
 
 
 def _finish_hard_values(text: bytes, values: NDArray, path: Any, first_line: int) -> None:
-    """Convert the few numbers with more digits than the compiled parser keeps exactly, or larger than it knows."""
+    """Convert the few numbers that are too long or too large for the compiled parser."""
     bits = values.view(np.uint64)
     is_hard = bits >> np.uint64(48) == HARD
     starts = (bits[is_hard] & np.uint64((1 << 48) - 1)).tolist()
@@ -148,28 +148,26 @@ def _finish_hard_values(text: bytes, values: NDArray, path: Any, first_line: int
         refuse_line(path, line, f"a number of at most {LARGEST:.4g}", words[x][:EXCERPT].decode())
 
 
-def label_matrix(counts: NDArray, labels: NDArray, n_labels: int) -> sp.csr_array:
-    """Lists of labels as a matrix of ones; a label listed twice counts once."""
-    indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-    matrix = build_csr(np.ones(labels.size, dtype=np.int8), labels, indptr, (counts.size, n_labels))
-    matrix.sum_duplicates()
-    matrix.data.fill(1)
-    return matrix
+def labelled_contents(rows: TextRows, n_features: int, n_labels: int, *, is_open: bool = False) -> Contents:
+    """Build contents from labels and features; repeated labels count once, values of repeated features add up."""
+    labels = _matrix(rows.label_counts, rows.labels, np.ones(rows.labels.size, dtype=np.int8), n_labels)
+    labels.data.fill(1)
+    features = _matrix(rows.pair_counts, rows.columns, rows.values.astype(np.float32), n_features)
+    return Contents(labels, features=features, is_open=is_open)
 
 
-def value_matrix(counts: NDArray, columns: NDArray, values: NDArray, width: int) -> sp.csr_array:
-    """Pairs as a matrix; the values of a column named twice add up."""
+def _matrix(counts: NDArray, columns: NDArray, values: NDArray, width: int) -> sp.csr_array:
     indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     matrix = build_csr(values, columns, indptr, (counts.size, width))
     matrix.sum_duplicates()
     return matrix
 
 
-# Writing, in pieces, so that a large matrix needs little additional memory
+# Writing, in blocks, so that a large matrix needs little additional memory
 
 
 def join_lines(n: int, *fields: Iterator[str]) -> Iterator[bytes]:
-    """One line for each row from the fields of each row, in pieces of many lines."""
+    """Join the fields of each row to a line, and yield blocks of lines."""
     lines = []
     for i, words in enumerate(zip(*fields, strict=True)):
         lines.append(" ".join(words))
@@ -179,15 +177,15 @@ def join_lines(n: int, *fields: Iterator[str]) -> Iterator[bytes]:
 
 
 def label_words(matrix: sp.csr_array) -> Iterator[str]:
-    """For each row its labels, separated by commas."""
+    """Yield the labels of each row, separated by commas."""
     for i in range(matrix.shape[0]):
         yield ",".join(map(str, matrix.indices[matrix.indptr[i] : matrix.indptr[i + 1]].tolist()))
 
 
 def pair_words(matrix: sp.csr_array, order: NDArray | None = None, names: Sequence[str] | None = None) -> Iterator[str]:
-    """For each row its pairs column:value; in another order, or with names for numbers, where given.
+    """Yield the pairs column:value of each row, in the given order and with names for columns if given.
 
-    Numbers are as short as their type allows without becoming other numbers.
+    Values have as few digits as their type needs to be read back exactly.
     """
     for start in range(0, matrix.shape[0], ROWS):
         indptr = matrix.indptr[start : start + ROWS + 1]

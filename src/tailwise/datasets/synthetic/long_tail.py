@@ -1,4 +1,4 @@
-"""Synthetic data with a long tail, where the true probabilities are known."""
+"""Synthetic data with a long tail and known probabilities."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.datasets.synthetic.zipf import check_exponent, check_size, draw_candidates, zipf_popularities
+from tailwise.datasets.synthetic.zipf import check_exponent, draw_candidates, zipf_popularities
 from tailwise.errors import InputError
-from tailwise.inputs.checks import check_seed
+from tailwise.inputs.checks import check_seed, check_size
 from tailwise.inputs.matrices import build_csr
 from tailwise.inputs.priors import LabelPriors
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["LongTail", "make_long_tail"]
 
-# Standard deviation of an instance's own part of a logit: rows then run from near 0 to near 1, as those of real models.
+# Standard deviation of the relevance in a logit; probabilities then range from near 0 to near 1, as in real models.
 RELEVANCE_SPREAD = 3.0
 
 
 @dataclass(frozen=True, eq=False)
 class LongTail:
-    """A batch of instances whose true label probabilities are known.
+    """A batch of instances with known label probabilities.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class LongTail:
     truth : csr_array of int8, shape (n, m)
         The labels, 0 or 1, drawn from ``probabilities``.
     training_counts : ndarray of int64, shape (m,)
-        How many of ``n_training`` instances, drawn by the same law, have each label.
+        The number of instances with each label among ``n_training`` instances from the same distribution.
     n_training : int
         Number of training instances n'.
     """
@@ -47,7 +47,7 @@ class LongTail:
 
     @property
     def priors(self) -> LabelPriors:
-        """The training frequencies, as utilities and metrics take them."""
+        """The training frequencies, for utilities and metrics."""
         return LabelPriors(self.training_counts, self.n_training)
 
 
@@ -62,42 +62,42 @@ def make_long_tail(
 ) -> LongTail:
     r"""Draw a batch with few frequent and many rare labels, and its true labels.
 
-    Label j has the popularity :math:`w_j \propto (j + 1)^{-s}`. An instance i draws its k' candidates one after the
+    Label j has popularity :math:`w_j \propto (j + 1)^{-s}`. The k' candidates of an instance i are drawn one after the
     other, without replacement, in proportion to :math:`w_j`; label j is then among them with probability about
-    :math:`\rho_j = 1 - e^{-\tau w_j}`, where :math:`\sum_j \rho_j = k'`. With a relevance
-    :math:`z_{ij} \sim N(0, 1)` of label j to this one instance, a candidate has the probability
+    :math:`\rho_j = 1 - e^{-\tau w_j}`, where :math:`\sum_j \rho_j = k'`. With the relevance
+    :math:`z_{ij} \sim N(0, 1)` of label j to this instance, a candidate has probability
 
     .. math:: \eta_{ij} = \sigma\left(a + b z_{ij} + \log \frac{w_j}{\rho_j}\right), \qquad b = 3,
 
-    and every other label has probability 0. The last term hands head labels, which are candidates nearly everywhere,
-    the part of their popularity that being a candidate cannot show: the expected positives
-    :math:`p_j = \sum_i \eta_{ij}` then follow the Zipf law closely from head to tail. The constant a is such that
+    and every other label has probability 0. The last term accounts for the popularity of head labels, which are
+    candidates of nearly every instance: the expected positives :math:`p_j = \sum_i \eta_{ij}` then follow the Zipf law
+    closely from head to tail. The constant a is chosen such that
     :math:`\sum_{ij} \eta_{ij} = n \cdot` ``labels_per_instance``. Finally
 
     .. math:: y_{ij} \sim \mathrm{Bernoulli}(\eta_{ij}), \qquad N_j \sim \mathrm{Binomial}(n', \pi_j), \quad
               \pi_j = \rho_j \, E_z\, \sigma\left(a + b z + \log \frac{w_j}{\rho_j}\right),
 
-    all independent: the training counts :math:`N_j` come from the same law, not from this batch.
+    all independent: the training counts :math:`N_j` come from the same distribution, not from this batch.
 
     Parameters
     ----------
     n_instances, n_labels : int
         Sizes n and m of the batch; the defaults are those of the test set of Eurlex-4K.
     labels_per_instance : float
-        Mean sum of a row's probabilities, below ``top``.
+        Average sum of the probabilities of a row; must be below ``top``.
     top : int
-        Candidates per instance k'; m where that is less.
+        Candidates per instance k'; at most m are used.
     n_training : int
         Number of training instances n' behind ``training_counts``.
     exponent : float
-        Exponent s of the Zipf law; a larger one makes the tail longer.
+        Exponent s of the Zipf law; a larger value makes the tail longer.
     seed : int
-        Same arguments, same data.
+        Seed of the random numbers.
 
     Returns
     -------
     LongTail
-        Label 0 is the most popular one. Time and memory are O(n k' + m), unless k' comes near m.
+        Label 0 is the most popular one. Time and memory are O(n k' + m), unless k' is close to m.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def make_long_tail(
 def _draw_truth(
     rng: np.random.Generator, labels: NDArray, probabilities: NDArray, shape: tuple[int, int]
 ) -> sp.csr_array:
-    """A one wherever a uniform number falls below the probability, as the float32 that it is stored as."""
+    """Draw labels by comparing uniform numbers with the probabilities in float32, as they are stored."""
     is_positive = rng.random(labels.shape) < probabilities
     positives = labels[is_positive]
     indptr = np.concatenate([[0], np.cumsum(is_positive.sum(axis=1))])
@@ -144,14 +144,14 @@ def _draw_truth(
 def _check_labels_per_instance(labels_per_instance: float, top: int) -> None:
     if not 0 < labels_per_instance < top:
         msg = (
-            f"labels_per_instance must lie above 0 and below {top}, the number of candidates per instance. "
-            f"Got {labels_per_instance!r}. Give a larger top (and n_labels) for more labels."
+            f"labels_per_instance must be above 0 and below {top}, the number of candidates per instance. "
+            f"Got {labels_per_instance!r}. Use a larger top (and n_labels) for more labels."
         )
         raise InputError(msg)
 
 
 def _inclusion_probabilities(popularities: NDArray, top: int) -> NDArray:
-    """About the chance of each label to be among ``top`` draws without replacement, never exactly 0 and at most 1."""
+    """Approximate the probability of each label to be among ``top`` draws without replacement; above 0, at most 1."""
 
     def included(log_time: float) -> NDArray:
         return -np.expm1(-np.exp(log_time) * popularities)
@@ -161,7 +161,7 @@ def _inclusion_probabilities(popularities: NDArray, top: int) -> NDArray:
 
 
 def _bisect(increasing: Callable[[float], float], target: float, low: float, high: float) -> float:
-    """Where an increasing function reaches the target; an end of the interval where it does not."""
+    """Find where an increasing function reaches the target; an end of the interval if it does not."""
     for _ in range(60):
         middle = (low + high) / 2
         if increasing(middle) < target:
@@ -176,6 +176,6 @@ def _sigmoid(logits: NDArray) -> NDArray:
 
 
 def _mean_sigmoid(centres: NDArray) -> NDArray:
-    """Mean of sigmoid(centre + RELEVANCE_SPREAD * z) over a standard normal z, by Gauss-Hermite quadrature."""
+    """Average sigmoid(centre + RELEVANCE_SPREAD * z) over a standard normal z, by Gauss-Hermite quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(64)
     return _sigmoid(centres[:, None] + RELEVANCE_SPREAD * nodes) @ (weights / weights.sum())

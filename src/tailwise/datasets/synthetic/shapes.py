@@ -1,4 +1,4 @@
-"""Synthetic data in the published shape of a benchmark, for where there is no network."""
+"""Synthetic data with the published sizes of a benchmark, for use without a network."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 __all__ = ["SyntheticData", "make_like"]
 
 LEAST_CANDIDATES = 100
-WORDS_OF_LABEL = 8  # features that speak for a label
-WORDS_DRAWN = 4  # of them, for an instance that has it
-COMMON_WORDS = 10  # features of an instance that speak for nothing
+WORDS_OF_LABEL = 8  # features that indicate a label
+WORDS_DRAWN = 4  # features drawn from them for an instance with the label
+COMMON_WORDS = 10  # features of an instance that are unrelated to its labels
 
 
 @dataclass(frozen=True, eq=False)
 class SyntheticData:
-    """Training and test set, drawn by one law, and the true probabilities of the test set.
+    """A training and a test set from the same distribution, and the true probabilities of the test set.
 
     Attributes
     ----------
     name : str
-        The data set whose shape this is.
+        The data set with these sizes.
     train_features, test_features : csr_array of float32, shape (n, d)
         Bags of words, rows of length 1.
     train_labels, test_labels : csr_array of int8, shape (n, m)
         0 or 1.
     probabilities : csr_array of float32, shape (n, m)
-        Of the test set: the law that ``test_labels`` were drawn from.
+        The probabilities from which ``test_labels`` were drawn.
     """
 
     name: str
@@ -56,26 +56,26 @@ class SyntheticData:
 
 
 def make_like(name: str | DataSet, *, scale: float = 1.0, seed: int = 0) -> SyntheticData:
-    r"""Draw data in the published shape of a benchmark.
+    r"""Draw data with the published sizes of a benchmark.
 
-    Labels and probabilities are those of :func:`make_long_tail`, with the benchmark's n, m and labels per point
-    :math:`\ell`; points per label are then :math:`n \ell / m`, as published. Each label has 8 features, drawn by a
-    Zipf law over all d; an instance has 4 of the features of each of its labels, and 10 drawn by that law alone.
+    Labels and probabilities are those of :func:`make_long_tail`, with n, m and labels per point :math:`\ell` of the
+    benchmark; points per label are then :math:`n \ell / m`, as published. Each label has 8 features, drawn from a Zipf
+    law over all d features; an instance has 4 features of each of its labels, and 10 drawn from the Zipf law.
 
     Parameters
     ----------
     name : str or DataSet
         A data set of the catalogue.
     scale : float
-        Above 0 and at most 1: n, m and d are multiplied with it, and so labels per point and points per label stay.
+        Above 0 and at most 1: n, m and d are multiplied by it; labels per point and points per label do not change.
     seed : int
-        Same arguments, same data.
+        Seed of the random numbers.
 
     Returns
     -------
     SyntheticData
-        Memory is about 100 candidates for each of the n training and test instances (more where labels per point
-        are many): use `scale` for the largest.
+        Memory is about 100 candidates (more for many labels per point) for each training and test instance; use
+        `scale` for the largest data sets.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def make_like(name: str | DataSet, *, scale: float = 1.0, seed: int = 0) -> Synt
     """
     shape = find_data_set(name) if isinstance(name, str) else name
     if not 0 < scale <= 1:
-        msg = f"scale must lie above 0 and be at most 1. Got {scale!r}. Use scale=0.1 for a tenth."
+        msg = f"scale must be above 0 and at most 1. Got {scale!r}. Use scale=0.1 (--scale 0.1) for a tenth."
         raise InputError(msg)
     n_train, n_test, d, m = (
         max(2, round(size * scale)) for size in (shape.n_train, shape.n_test, shape.n_features, shape.n_labels)

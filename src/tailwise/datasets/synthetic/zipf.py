@@ -1,4 +1,4 @@
-"""Candidates whose labels follow a Zipf law: drawn quickly for any size, the matrix that benchmarks run on."""
+"""Probability matrices for benchmarks of any size, with labels that follow a Zipf law."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.errors import InputError
-from tailwise.inputs.checks import check_seed, is_integer
+from tailwise.inputs.checks import check_seed, check_size
 from tailwise.inputs.matrices import build_csr
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["check_exponent", "check_size", "draw_candidates", "zipf_candidates", "zipf_popularities"]
+__all__ = ["check_exponent", "draw_candidates", "zipf_candidates", "zipf_popularities"]
 
-# Draws per wanted candidate: enough for nearly every row to find its distinct labels, few enough to stay cheap.
+# Draws per candidate: enough for most rows to find their distinct labels, few enough to be cheap.
 DRAWS_PER_CANDIDATE = 3
-# Draws held in memory at once; part of what a seed means, since the chunks set the order of the random numbers.
+# Draws held in memory at once. Changing it changes the result for a seed, because it sets the order of random numbers.
 CHUNK = 1_000_000
 
 
@@ -29,8 +29,8 @@ def zipf_candidates(n_instances: int, n_labels: int, top: int, exponent: float =
 
     .. math:: P(\text{label } j) \propto (j + 1)^{-s}, \qquad \eta_{ij} \sim \mathrm{Beta}(0.15, 3)
 
-    independently, clipped to :math:`[10^{-6}, 1 - 10^{-6}]`. A probability does not depend on its label here; use
-    :func:`make_long_tail` for data whose truth is drawn as well.
+    independently, clipped to :math:`[10^{-6}, 1 - 10^{-6}]`. Probabilities do not depend on the label here; use
+    :func:`make_long_tail` for more realistic data with true labels.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def zipf_candidates(n_instances: int, n_labels: int, top: int, exponent: float =
     exponent : float
         Exponent s of the Zipf law; 0 makes all labels equally popular.
     seed : int
-        Same sizes and seed, same matrix.
+        Seed of the random numbers.
 
     Returns
     -------
     csr_array of float32, shape (n, m)
-        Labels ascending within a row. Time and memory are O(n k'), unless k' comes near m.
+        Labels are ascending within a row. Time and memory are O(n k'), unless k' is close to m.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def zipf_candidates(n_instances: int, n_labels: int, top: int, exponent: float =
     ((1000, 300), 20000)
     """
     n_instances, n_labels = check_size("n_instances", n_instances), check_size("n_labels", n_labels)
-    top = check_size("top", top, n_labels)
+    top = check_size("top", top, largest=n_labels)
     check_seed(seed)
     rng = np.random.default_rng(seed)
     labels = draw_candidates(rng, zipf_popularities(n_labels, check_exponent(exponent)), n_instances, top)
@@ -65,16 +65,16 @@ def zipf_candidates(n_instances: int, n_labels: int, top: int, exponent: float =
 
 
 def zipf_popularities(n_labels: int, exponent: float) -> NDArray:
-    """The law (j + 1) ** -exponent over the labels j, summing to 1."""
+    """Return weights proportional to (j + 1) ** -exponent that sum to 1."""
     weights = np.arange(1, n_labels + 1, dtype=np.float64) ** -exponent
     return weights / weights.sum()
 
 
 def draw_candidates(rng: np.random.Generator, popularities: NDArray, n_instances: int, top: int) -> NDArray:
-    """For each instance ``top`` labels without replacement, by popularity; int32 (n, top), ascending in a row.
+    """Draw ``top`` labels per instance by popularity without replacement; int32 (n, top), ascending in each row.
 
-    The first ``top`` distinct labels of a long series of draws with replacement are successive draws without
-    replacement: that costs O(top) a row where a weighted shuffle costs O(m).
+    The first ``top`` distinct labels of a series of draws with replacement are draws without replacement. This costs
+    O(top) per row; a weighted shuffle would cost O(m).
     """
     cumulated = np.cumsum(popularities)
     cumulated[-1] = np.inf  # rounding must not leave a draw above the last label
@@ -93,7 +93,7 @@ def draw_candidates(rng: np.random.Generator, popularities: NDArray, n_instances
 
 
 def _keep_first_distinct(draws: NDArray, top: int) -> tuple[NDArray, NDArray]:
-    """Each row sorted, and a mask of the ``top`` distinct labels drawn first in it (of all, where there are fewer)."""
+    """Return the sorted rows, and a mask of the first ``top`` distinct labels drawn in each (all, if fewer)."""
     n_draws = draws.shape[1]
     ordered = np.sort(draws * n_draws + np.arange(n_draws), axis=1)
     series, drawn_at = np.divmod(ordered, n_draws)
@@ -103,24 +103,15 @@ def _keep_first_distinct(draws: NDArray, top: int) -> tuple[NDArray, NDArray]:
 
 
 def _complete_row(rng: np.random.Generator, popularities: NDArray, found: NDArray, top: int) -> NDArray:
-    """The labels found, and as many more as are missing: an exponential race of rates ``popularities``."""
+    """Return the labels found and the missing ones, drawn by an exponential race with rates ``popularities``."""
     arrivals = rng.standard_exponential(popularities.size) / popularities
     arrivals[found] = -1.0
     return np.sort(np.argpartition(arrivals, top - 1)[:top])
 
 
-def check_size(name: str, value: int, largest: int | None = None) -> int:
-    """Refuse a size that is no integer from 1 to ``largest``."""
-    if not is_integer(value) or value < 1 or (largest is not None and value > largest):
-        rule = "of at least 1" if largest is None else f"between 1 and {largest}, the number of labels"
-        msg = f"{name} must be an integer {rule}. Got {value!r}."
-        raise InputError(msg)
-    return int(value)
-
-
 def check_exponent(exponent: float) -> float:
-    """Refuse an exponent outside [0, 10]: beyond it the first label alone has all the popularity."""
+    """Refuse an exponent outside [0, 10]; beyond 10, the first label has nearly all the weight."""
     if not 0 <= exponent <= 10:
-        msg = f"exponent must be a number between 0 and 10. Got {exponent!r}. Real label sets lie near 1."
+        msg = f"exponent must be a number between 0 and 10. Got {exponent!r}. For real label sets it is close to 1."
         raise InputError(msg)
     return float(exponent)
