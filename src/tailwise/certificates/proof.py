@@ -10,7 +10,7 @@ import numpy as np
 
 from tailwise.certificates.certificate import Certificate
 from tailwise.certificates.prices import NODES, Bound, Prices, descend
-from tailwise.certificates.provable import check_formulas, check_provable
+from tailwise.certificates.provable import check_formulas
 from tailwise.certificates.repair import repair
 from tailwise.kernels.label_ascent import make_row_prices, price_rows
 
@@ -70,7 +70,6 @@ def prove(
     without a proof where no round was finished.
     """
     begin, expectation = time.perf_counter(), problem.expectation
-    check_provable(problem.utility, expectation)
     rounds = proving.rounds if problem.rules.has_budget else 1
     if expectation.is_linear or not problem.rules.has_budget:
         climb = None  # what is linear is optimal already, and without a budget every label has its best set

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tailwise.errors import UtilityError
-from tailwise.expectations.terms import with_terms
+from tailwise.expectations.terms import raise_failure, with_terms
 from tailwise.kernels.curvature import AFFINE, CONCAVE, CONVEX
 from tailwise.kernels.label_state import CURVATURE
 from tailwise.kernels.set_worth import P0, find_bend, find_rise
@@ -53,7 +53,7 @@ def check_formulas(problem: Problem) -> Worth:
         if factors[f, CURVATURE] < CONCAVE:
             continue
         j, q, t = find_bend(worth, columns.indptr, f)
-        problem.engine.check()
+        raise_failure(problem.utility)
         if j >= 0:
             msg = (
                 f"certify needs a formula that is linear in t at fixed q and p. It bends at t={t:g}, q={q:g}, "

@@ -47,6 +47,3 @@ class Engine(Protocol):
 
     def share(self, edges: Sequence[int], task: Callable[[int, int, int], object]) -> None:
         """Call ``task(part, edges[part], edges[part + 1])`` for each part, and wait for all of them."""
-
-    def check(self) -> None:
-        """Raise the exception that a formula raised while kernels were calling it, if any."""

@@ -43,8 +43,6 @@ class Threads:
         Whether to use one thread only, because the work is too small to share or cannot be shared.
     name : str
         Name of the parameter or option in error messages.
-    check : callable, optional
-        Raises the exception that a formula raised while kernels were calling it, if any.
 
     Examples
     --------
@@ -62,16 +60,15 @@ class Threads:
         *,
         needs_one: bool = False,
         name: str = "workers",
-        check: Callable[[], None] | None = None,
     ) -> None:
         check_workers(workers, name)
-        self._check = check
         wanted = count_cores() if workers is None else int(workers)
         self.workers = 1 if needs_one else wanted
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
-        self._threads = [Thread(target=self._work, name="tailwise", daemon=True) for _ in range(self.workers - 1)]
+        self._threads: list[Thread] = []
 
     def __enter__(self) -> Threads:
+        self._threads = [Thread(target=self._work, name="tailwise", daemon=True) for _ in range(self.workers - 1)]
         try:
             for thread in self._threads:
                 thread.start()
@@ -103,11 +100,6 @@ class Threads:
             group.size,
             lambda first, last: propose_part(rows, terms, state, positions, slots, group, moves, first, last),
         )
-
-    def check(self) -> None:
-        """Raise the exception that a formula raised while kernels were calling it, if any."""
-        if self._check is not None:
-            self._check()
 
     def split(self, size: int, task: Callable[[int, int], object]) -> None:
         """Call ``task(first, last)`` for one part of ``range(size)`` per thread, and wait for all of them."""

@@ -133,11 +133,13 @@ class Candidates:
 
     def with_names(self, label_names: LabelNames | None) -> Candidates:
         """Return the same candidates with these label names; None keeps the present ones."""
+        if label_names is None:
+            return self
         return Candidates(
             *self.rows,
             self.n_labels,
             holds_all_labels=self.holds_all_labels,
-            label_names=label_names or self.label_names,
+            label_names=label_names,
         )
 
     def keep_top(self, top: int) -> Candidates:

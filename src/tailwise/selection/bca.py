@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tailwise.expectations.terms import raise_failure
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.kernels.row_ascent import ascend, make_buffers, settle
 from tailwise.kernels.rows import find_positions, select_by_line
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bca",
+    "complete",
     "empty_positions",
     "given_outcome",
     "greedy_order",
@@ -75,6 +77,8 @@ def warm_up(problem: Problem, outcome: Outcome | None, observer: Observer) -> Ou
     positions = empty_positions(problem)
     state = problem.cheaper.start(np.ones(problem.candidates.n_labels))
     run_pass(cheaper, state, positions, problem.order, 1, observer)
+    if not observer.goes_on():  # the pass may have left instances without labels
+        return outcome
     begin = Outcome(positions, state, (problem.cheaper.value(state),), passes=0)
     found = climb_rows(cheaper, begin, "warm-up", observer)
     state = problem.expectation.count(found.positions)
@@ -139,7 +143,7 @@ def run_pass(
             if not observer.goes_on():
                 break
             n_moved += ascend(rows, terms, state, positions, slots, order[first : first + step], moves, touched)
-            engine.check()
+            raise_failure(problem.utility)
         return n_moved
     for first in range(0, order.size, group_size):
         if not observer.goes_on():
@@ -147,7 +151,7 @@ def run_pass(
         group = order[first : first + group_size]
         engine.propose(rows, terms, state, positions, slots, group, moves)
         n_moved += settle(terms, state, positions, slots, group, moves, touched)
-        engine.check()
+        raise_failure(problem.utility)
     return n_moved
 
 
@@ -171,6 +175,14 @@ def visiting_order(n_instances: int, group_size: int | str, seed: int) -> tuple[
 def empty_positions(problem: Problem) -> NDArray:
     """A selection of nothing, (n, largest budget)."""
     return np.full((problem.candidates.n_instances, problem.rules.width), EMPTY, dtype=np.int32)
+
+
+def complete(problem: Problem, positions: NDArray) -> bool:
+    """Give the instances that a stopped pass left short their most probable labels; returns whether there were any."""
+    is_short = (positions != EMPTY).sum(axis=1) < problem.rules.least
+    if is_short.any():
+        positions[is_short] = take_best(problem, problem.candidates.rows)[is_short]
+    return bool(is_short.any())
 
 
 def take_best(problem: Problem, rows: Rows, slopes: NDArray = ONE, offsets: NDArray = ZERO) -> NDArray:
@@ -213,6 +225,7 @@ def _starting_positions(problem: Problem, observer: Observer) -> NDArray:
     if problem.start == "greedy":
         positions = empty_positions(problem)
         run_greedy(problem, positions, greedy_order(problem), observer)
+        complete(problem, positions)
         return positions
     numbers = np.random.default_rng(problem.seed).random(rows.values.size, dtype=np.float32)
     numbers = numbers.astype(rows.values.dtype, copy=False)
@@ -234,6 +247,7 @@ def _given(problem: Problem, given: Chosen, observer: Observer) -> NDArray:
     if is_short.any():
         order = greedy_order(problem)
         run_greedy(problem, positions, order[is_short[order]], observer)
+        complete(problem, positions)
     return positions
 
 

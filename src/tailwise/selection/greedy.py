@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tailwise.selection.bca import empty_positions, greedy_order, run_greedy
+from tailwise.selection.bca import complete, empty_positions, greedy_order, run_greedy
 from tailwise.selection.problem import Outcome, Problem
 
 if TYPE_CHECKING:
@@ -27,5 +27,6 @@ def greedy(problem: Problem, outcome: Outcome | None, observer: Observer) -> Out
     """A pass from nothing selected, one instance at a time, in random order."""
     positions = empty_positions(problem)
     run_greedy(problem, positions, greedy_order(problem), observer)
+    was_stopped = complete(problem, positions)
     state = problem.expectation.count(positions)
-    return Outcome(positions, state, (problem.expectation.value(state),))
+    return Outcome(positions, state, (problem.expectation.value(state),), converged=not was_stopped)

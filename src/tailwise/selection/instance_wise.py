@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailwise.selection.bca import empty_positions, run_pass, take_best
+from tailwise.selection.bca import complete, empty_positions, run_pass, take_best
 from tailwise.selection.problem import Outcome, Problem
 
 if TYPE_CHECKING:
@@ -31,8 +31,9 @@ def instance_wise(problem: Problem, outcome: Outcome | None, observer: Observer)
     else:
         slopes, offsets = (np.ascontiguousarray(column) for column in expectation.terms.linear.T)
         positions = take_best(problem, problem.candidates.rows, slopes, offsets)
+    was_stopped = complete(problem, positions)
     state = expectation.count(positions)
-    return Outcome(positions, state, (expectation.value(state),))
+    return Outcome(positions, state, (expectation.value(state),), converged=not was_stopped)
 
 
 def _take_by_gain(problem: Problem, observer: Observer) -> NDArray:

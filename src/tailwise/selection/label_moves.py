@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tailwise.certificates.proof import prove
+from tailwise.expectations.terms import raise_failure
 from tailwise.kernels.label_ascent import make_row_prices, make_undo, price_rows, propose_labels, settle_labels
 from tailwise.kernels.rows import make_workbench
 from tailwise.selection.bca import run_pass, settle_totals
@@ -129,7 +130,7 @@ class _LabelMoves:
                 moves,
                 self._undo,
             )
-            problem.engine.check()
+            raise_failure(problem.utility)
         return n_moved
 
     def _propose(self, positions: NDArray, held: NDArray, labels: NDArray) -> NDArray:

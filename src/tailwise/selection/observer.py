@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from tailwise.errors import InputError
 from tailwise.kernels.compiling import compile_seconds
 
@@ -56,7 +58,7 @@ class Observer:
         if on_pass is not None and not callable(on_pass):
             msg = f"on_pass must be a function of one argument, or None. Got {type(on_pass).__name__}."
             raise InputError(msg)
-        if max_seconds is not None and not (isinstance(max_seconds, (int, float)) and max_seconds > 0):
+        if max_seconds is not None and not (isinstance(max_seconds, (int, float, np.number)) and max_seconds > 0):
             msg = f"max_seconds must be a number above 0, or None for no limit. Got {max_seconds!r}."
             raise InputError(msg)
         self._on_pass, self._max_seconds, self._progress = on_pass, max_seconds, progress

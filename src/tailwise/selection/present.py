@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailwise.expectations.terms import check_value, locate
+from tailwise.expectations.terms import check_value, locate, raise_failure
 from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.totals import Totals
 from tailwise.kernels import label_state as counts
@@ -45,13 +45,13 @@ class Selection(Chosen):
     history : tuple of float
         Expected utility at the start and after each pass, before empty slots were filled.
     passes : int
-        Number of passes over the instances.
+        Number of passes, over instances or labels; a warm-up counts as one.
     seconds : float
         Time taken by the passes and all else in ``select``, compilation included where it happened.
     converged : bool
         Whether the last pass gained less than the tolerance (or one pass is all it takes).
     interrupted : bool
-        Whether Ctrl-C ended the passes.
+        Whether Ctrl-C ended the passes or the proof.
     method, expectation : str
         What was used, never "auto".
     certificate : Certificate or None
@@ -136,7 +136,7 @@ def _labels_of(problem: Problem, positions: NDArray, state: State) -> tuple[NDAr
     sort_by_gain(rows, terms, state, labels, positions)
     if rules.fills:
         fill_least_loss(terms, state, labels, rules.budgets)
-    problem.engine.check()
+    raise_failure(problem.utility)
     # Filling may select a label much more often than passes do; and where an optional label has taken the place of a
     # candidate, that candidate may fill a slot, with a probability that the kernel does not know of.
     if rules.fills and (rules.has_optional_labels or not problem.expectation.fits(state)):
@@ -161,5 +161,5 @@ def _totals_of(problem: Problem, labels: NDArray, state: State) -> Totals:
         failure,
         zeros,
         zeros,
-        context.label_names,
+        None if problem.candidates.label_names is None else tuple(problem.candidates.label_names.ids),
     )

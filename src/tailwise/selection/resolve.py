@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.certificates.provable import check_provable, is_provable
-from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads, check_workers
+from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads
 from tailwise.errors import InputError
 from tailwise.expectations import Exact, SemiEmpirical
-from tailwise.expectations.terms import raise_failure, supports_exact
+from tailwise.expectations.terms import supports_exact
 from tailwise.inputs.candidates import SMALLEST, Candidates
 from tailwise.inputs.checks import check_choice, check_seed, is_integer
 from tailwise.inputs.matrices import as_dense
@@ -23,7 +23,7 @@ from tailwise.selection.instance_wise import instance_wise
 from tailwise.selection.label_moves import QUICK, label_moves, repair
 from tailwise.selection.no_budget import no_budget
 from tailwise.selection.problem import Problem, Proving, Request
-from tailwise.selection.rules import STARTS, check_given, check_start, find_rules
+from tailwise.selection.rules import check_given, check_start, find_rules
 from tailwise.utilities import as_utility
 from tailwise.utilities.utility import Batch
 
@@ -65,17 +65,19 @@ def resolve(request: Request) -> Problem:
     source = Source.of(request.probabilities)
     candidates = Candidates.of(source.matrix).with_names(source.names)
     names = candidates.label_names
-    origin = _check_origin(request, candidates, source.read_selection(request.judged))
+    origin = _check_origin(request, candidates, source)
     priors = source.read_priors(request.priors)
     utility = as_utility(request.utility, priors)
     given = origin if not isinstance(origin, str) else None
     candidates, rules = find_rules(candidates, request.k, given, request.fill)
-    context = check_context(request.context, utility, candidates.n_labels)
+    context = check_context(request.context, utility, candidates.n_labels, names)
     budgets = rules.budgets if rules.has_budget else None
     batch = describe_batch(candidates, budgets, priors, request.condition_positives, context, names)
     name = _choose_expectation(request.expectation, utility)
     expectation = make_expectation(name, utility, candidates, batch, context)
     method = _choose_method(request.method, expectation, rules)
+    if request.proving is not None:
+        check_provable(utility, expectation)
     order, group_size = visiting_order(candidates.n_instances, request.group_size, request.seed)
     cheaper = expectation.is_expensive and method in ("ascent", "global") and given is None
     is_quick = _is_quick(method, expectation)
@@ -105,20 +107,11 @@ def check_options(
     utility: Utility | str, k: Any, *, n_labels: int, priors: LabelPriors | None, certify: bool = False, **options: Any
 ) -> None:
     """Refuse options of `select` that no data could make right, before the data are there."""
-    request = Request(None, utility, k, **{name: options[name] for name in _NAMES & set(options)})
-    _check_settings(request)
-    if isinstance(request.init, str):
-        check_choice("init", request.init, STARTS)
-    check_workers(request.workers)
-    chosen, context = as_utility(utility, priors), no_context(n_labels)
     one = Candidates(np.array([0, 1]), np.zeros(1, np.int32), np.full(1, 0.5), n_labels)
-    _, rules = find_rules(one, 1 if k is not None and not is_integer(k) else k, None, request.fill)
-    p = request.condition_positives if isinstance(request.condition_positives, str) else None
-    batch = describe_batch(one, rules.budgets, priors, p, context)
-    expectation = make_expectation(_choose_expectation(request.expectation, chosen), chosen, one, batch, context)
-    _choose_method(request.method, expectation, rules)
-    if certify:
-        check_provable(chosen, expectation)
+    known = {name: options[name] for name in _NAMES & set(options)}
+    if not isinstance(known.get("condition_positives"), str):
+        known.pop("condition_positives", None)  # an array fits the batch or not, which is not known yet
+    resolve(Request(one, utility, k, priors=priors, proving=Proving() if certify else None, **known))
 
 
 def make_expectation(name: str, utility: Utility, candidates: Candidates, batch: Batch, context: Totals) -> Expectation:
@@ -146,11 +139,12 @@ def describe_batch(
     return Batch(n + context.n_instances, m, n_slots + more, p + context.p, numbers)
 
 
-def _check_origin(request: Request, candidates: Candidates, judged: Any) -> str | Chosen:
+def _check_origin(request: Request, candidates: Candidates, source: Source) -> str | Chosen:
     """Where the search starts: a name, a given selection, or the one that is to be judged."""
-    if judged is not None:
-        return check_given(judged, candidates, request.k, "selection")
-    return check_start(request.init, candidates, request.k)
+    if request.judged is not None:
+        return check_given(source.read_selection(request.judged), candidates, request.k, "selection")
+    is_name = isinstance(request.init, str)
+    return check_start(request.init if is_name else source.read_selection(request.init), candidates, request.k)
 
 
 def _check_settings(request: Request) -> None:
@@ -182,7 +176,7 @@ def _check_proving(proving: Proving) -> None:
         raise InputError(msg)
 
 
-def check_context(context: Any, utility: Utility, n_labels: int) -> Totals:
+def check_context(context: Any, utility: Utility, n_labels: int, names: LabelNames | None = None) -> Totals:
     """What was decided elsewhere; nothing, where nothing is given."""
     if context is None:
         return no_context(n_labels)
@@ -191,6 +185,16 @@ def check_context(context: Any, utility: Utility, n_labels: int) -> Totals:
         raise InputError(msg)
     if context.n_labels != n_labels:
         msg = f"context covers {context.n_labels} labels, probabilities has {n_labels}. Give totals of the same labels."
+        raise InputError(msg)
+    if names is not None and context.label_names is not None and context.label_names != tuple(names.ids):
+        msg = (
+            "context must have the labels of the probabilities. Their names differ. Put the labels in one order first."
+        )
+        raise InputError(msg)
+    if not (
+        np.isfinite(context.p).all() and min(part.min(initial=0.0) for part in (context.t, context.q, context.p)) >= 0
+    ):
+        msg = "context must hold finite numbers of at least 0. Got others. Make it by Totals.of or selection.totals."
         raise InputError(msg)
     if context.log_failure is None and any(term.is_coverage for _, term in utility.terms):
         msg = (
@@ -270,14 +274,24 @@ def _needs_one_thread(utility: Utility) -> bool:
 
 def _choose_engine(request: Request, expectation: Expectation) -> Engine:
     if not isinstance(request.engine, str):
-        if not callable(getattr(request.engine, "propose", None)):
-            msg = f"engine must be 'threads' or an Engine, with a method propose. Got {type(request.engine).__name__}."
-            raise InputError(msg)
+        _check_engine(request)
         return request.engine
     check_choice("engine", request.engine, ("threads",))
-    utility, is_small = expectation.utility, expectation.candidates.n_entries < MIN_SHARED_ENTRIES
-    needs_one = is_small or _needs_one_thread(utility)
-    return Threads(request.workers, needs_one=needs_one, check=lambda: raise_failure(utility))
+    is_small = expectation.candidates.n_entries < MIN_SHARED_ENTRIES
+    return Threads(request.workers, needs_one=is_small or _needs_one_thread(expectation.utility))
+
+
+def _check_engine(request: Request) -> None:
+    missing = [name for name in ("workers", "shares", "propose", "split", "share") if not hasattr(request.engine, name)]
+    if missing:
+        msg = (
+            f"engine must be 'threads' or an Engine. Got {type(request.engine).__name__}, which has no "
+            f"{', '.join(missing)}. See tailwise.engines.Engine."
+        )
+        raise InputError(msg)
+    if request.workers is not None:
+        msg = f"workers is for engine='threads'. Got {request.workers} beside an engine of its own. Leave it out."
+        raise InputError(msg)
 
 
 def _is_quick(method: str, expectation: Expectation) -> bool:

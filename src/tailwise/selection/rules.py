@@ -100,7 +100,7 @@ def check_budgets(k: Any, n_instances: int, n_labels: int) -> NDArray | None:
 
 
 def find_rules(candidates: Candidates, k: Any, given: Chosen | None, fill: str) -> tuple[Candidates, Rules]:
-    """The candidates, with the labels of a given selection among them, and what is rules."""
+    """The candidates, with the labels of a given selection among them, and the rules."""
     check_choice("fill", fill, FILLS)
     budgets = check_budgets(k, *candidates.shape)
     extended = candidates if given is None else _with_labels(candidates, given)
@@ -154,7 +154,12 @@ def _with_labels(candidates: Candidates, chosen: Chosen) -> Candidates:
     order = np.lexsort((labels, instances))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(instances, minlength=candidates.n_instances))])
     return Candidates(
-        indptr, labels[order], values[order], candidates.n_labels, holds_all_labels=candidates.holds_all_labels
+        indptr,
+        labels[order],
+        values[order],
+        candidates.n_labels,
+        holds_all_labels=candidates.holds_all_labels,
+        label_names=candidates.label_names,
     )
 
 

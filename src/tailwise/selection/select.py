@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tailwise.certificates.proof import prove
@@ -189,7 +190,12 @@ def solve(problem: Problem, observer: Observer) -> Outcome:
     """Run the plan of a problem, step by step; after Ctrl-C there is no next one."""
     outcome: Outcome | None = None
     for step in problem.plan:
-        outcome = step(problem, outcome, observer)
+        try:
+            outcome = step(problem, outcome, observer)
+        except KeyboardInterrupt:  # outside the passes, whose own handling keeps their history
+            if outcome is None:
+                raise
+            return replace(outcome, state=problem.expectation.count(outcome.positions), interrupted=True)
         if outcome.interrupted:
             break
     assert outcome is not None
