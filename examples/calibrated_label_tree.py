@@ -1,4 +1,4 @@
-"""From features to chosen labels: train a label tree, make its probabilities honest, choose, and look."""
+"""From features to chosen labels: train a label tree, calibrate its probabilities, select, and evaluate."""
 
 import tailwise as tw
 

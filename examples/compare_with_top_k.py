@@ -1,4 +1,4 @@
-"""Who gains? Top-k, a mixture and macro-F1, on labels that are rare, less rare and frequent in training."""
+"""Who gains? Top-k, a mixture and macro-F1, compared on rare, medium and frequent labels."""
 
 import tailwise as tw
 

@@ -1,4 +1,4 @@
-"""How much macro-F1 can be had for at most two percent less precision? Draws the whole curve, too (needs [plot])."""
+"""How much macro-F1 is possible for at most two percent less precision? Also plots the whole curve (needs [plot])."""
 
 import tailwise as tw
 

@@ -1,4 +1,4 @@
-"""Draw docs/figures/why.png: what top-k leaves out, and what it costs to let the rare labels in.
+"""Draw docs/figures/why.png: what top-k leaves out, and what it costs to include rare labels.
 
 Run by hand: ``python docs/figures/make_why_figure.py FOLDER``, with the extra [plot] and the folder tibkat-gnd-en:
 library records with true labels (Y.trn.npz, Y.tst.npz) and the probabilities of a label tree (plt-top100.tst.npz).
@@ -38,7 +38,7 @@ def draw_shares(axes, shares):
         axes.bar_label(bars, fmt="%.0f", fontsize=8, color="0.3")
     axes.set_xticks(range(len(GROUPS)), GROUPS)
     axes.set(xlabel="training records of the label", ylabel="labels predicted at least once, %", ylim=(0, 109))
-    axes.set_title("Top-k never mentions most rare labels", loc="left", fontsize=11)
+    axes.set_title("Top-k never predicts most rare labels", loc="left", fontsize=11)
     axes.legend(frameon=False, loc="upper left", fontsize=9)
 
 
@@ -53,7 +53,7 @@ def draw_curve(axes, curve):
         axes.plot(*place, "o", color=COLOURS[utility], markersize=9)
         axes.annotate(NAMES[utility], place, (x, y), textcoords="offset points", ha=side, va="center", fontsize=9)
     axes.set(xlabel=f"precision at {K}, %", ylabel=f"macro-F1 at {K}, %")
-    axes.set_title("Much of the way there is nearly free", loc="left", fontsize=11)
+    axes.set_title("Most of the gain costs hardly any precision", loc="left", fontsize=11)
     axes.grid(color="0.92")
     axes.set_axisbelow(True)
 

@@ -33,7 +33,7 @@ def test_every_command_is_in_the_reference(site):
 def test_links_to_code_lead_to_pages_with_it(site):
     page = (site / "mathematics" / "ascent.html").read_text(encoding="utf-8")
     assert 'href="../source/src/tailwise/kernels/row_ascent.py.html"' in page
-    code = (site / "source" / "src" / "tailwise" / "kernels" / "ascent.py.html").read_text(encoding="utf-8")
+    code = (site / "source" / "src" / "tailwise" / "kernels" / "row_ascent.py.html").read_text(encoding="utf-8")
     assert "find_best_labels" in code
 
 

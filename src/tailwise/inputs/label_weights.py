@@ -22,7 +22,12 @@ def load_label_weights(path: str | os.PathLike[str]) -> NDArray | dict[Any, floa
     A line of a mapping is a label's name or number, a tab, and its weight. Empty lines are skipped.
     """
     with opened_text(path) as file:
-        text = file.read().decode("utf-8", "replace")
+        content = file.read()
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        msg = f"{path} must be text in UTF-8. It has invalid UTF-8 at byte {error.start}. Save it as UTF-8."
+        raise FileError(msg) from error
     lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
     if not lines:
         msg = f"{path} must hold weights, one number a line, or a label, a tab and a number. It is empty."

@@ -12,7 +12,13 @@ import numpy as np
 
 from tailwise.kernels.best_set import search_near_members
 from tailwise.kernels.compiling import kernel, part, step
-from tailwise.kernels.label_state import call_add_instance, call_gain_of, call_own_gain_of, call_refresh_line
+from tailwise.kernels.label_state import (
+    ROUNDING,
+    call_add_instance,
+    call_gain_of,
+    call_own_gain_of,
+    call_refresh_line,
+)
 from tailwise.kernels.row_ascent import below, count_above
 from tailwise.kernels.top_k import holds
 from tailwise.kernels.workbench import VALUE, load_candidates
@@ -159,8 +165,8 @@ def slot_of(chosen, i, budget, position):
 
 @step
 def try_swaps(rows, terms, state, columns, chosen, budgets, prices, j, is_wanted, undo):
-    """Swap instances in and out of label j as it wants; returns what that gains, and how many were swapped."""
-    change, count = 0.0, 0
+    """Swap instances in and out of label j as it wants; returns what that gains beyond rounding, and how many moved."""
+    change, scale, count = 0.0, 0.0, 0
     for x in range(columns.indptr[j], columns.indptr[j + 1]):
         i, position = columns.instances[x], columns.positions[x]
         slot = slot_of(chosen, i, budgets[i], position)
@@ -174,8 +180,10 @@ def try_swaps(rows, terms, state, columns, chosen, budgets, prices, j, is_wanted
         if slot >= 0 and position >= 0 and not holds(chosen, i, budgets[i], position):
             undo.instances[count], undo.slots[count], undo.before[count] = i, slot, chosen[i, slot]
             count += 1
-            change += swap(rows, terms, state, chosen, i, slot, position)
-    return change, count
+            gain = swap(rows, terms, state, chosen, i, slot, position)
+            change += gain
+            scale += abs(gain)
+    return change - ROUNDING * scale, count
 
 
 @step
@@ -205,7 +213,7 @@ def move_label(rows, terms, state, columns, chosen, budgets, prices, j, is_wante
 def settle_labels(rows, terms, state, columns, chosen, budgets, prices, labels, is_wanted, moves, undo):
     """Move the labels of a group, one by one, where that raises the utility; returns how many moved.
 
-    Writes: chosen, the totals and lines of the terms, state, prices. Assumes: propose_labels has filled the rest.
+    Writes: chosen, the state, prices. Assumes: propose_labels has filled the rest.
     """
     n_moved = 0
     for r in range(labels.size):

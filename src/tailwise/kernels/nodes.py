@@ -1,6 +1,6 @@
 """Exact expectations by nodes: totals per label and node, and the gain of one more instance.
 
-For a label, E[psi] is a sum over nodes r of one of two forms (DESIGN: generating functions of the label counts),
+For a label, E[psi] is a sum over nodes r of one of two forms (docs/mathematics/exact.md),
 
     linear    W_r D_r^q * sum over S of phi_r(e),    phi_r(e) = e / (1 - e + e d_r)
     product   t * prod over S of D_r / (1 - e + e D_r), times a constant                     (Jaccard)

@@ -258,7 +258,7 @@ def propose_part(rows, terms, state, chosen, slots, instances, moves, first, las
 def settle(terms, state, chosen, slots, instances, moves, touched):
     """Move the instances of a group, one by one, where that raises the utility; returns how many moved.
 
-    Writes: chosen, the totals and lines of the terms, state, touched. Assumes: propose_part has filled moves.
+    Writes: chosen, the state, touched. Assumes: propose_part has filled moves.
     """
     return settle_rows(terms, state, chosen, slots, instances, moves, touched)
 

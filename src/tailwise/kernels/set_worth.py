@@ -5,9 +5,9 @@ A set S of q instances with probabilities e is worth at most
     constant + sum over S of h(e),
     h(e) = slope * e + offset + sum over nodes r of w_r phi_r(e) + tangent * log(1/(1-e)),
 
-and exactly that for what is linear at fixed q (DESIGN: precision, F-beta, recall, balanced accuracy, accuracy, all
+and exactly that for what is linear at fixed q (precision, F-beta, recall, balanced accuracy, accuracy, all
 instance-wise utilities; semi-empirical, or exact by quadrature). Jaccard bends upwards in t = sum e, so a chord between
-two values of t lies above it; coverage bends downwards in sum log(1/(1-e)), so a tangent does.
+two values of t lies above it (for formulas that bend otherwise it is a guess, good enough to look for better sets); coverage bends downwards in sum log(1/(1-e)), so a tangent does.
 
 The worth is what the set adds to what was decided elsewhere (`base`), which counts in t and q and in the nodes.
 All slopes fall as q grows (a user's formula is looked at for every q), so at the least size of a range they hold for
@@ -23,8 +23,6 @@ from tailwise.kernels.curvature import AFFINE, PROPORTIONAL
 from tailwise.kernels.label_state import CURVATURE, Terms, coefficient_of
 from tailwise.kernels.label_state import formula_at as bare_formula_at
 from tailwise.kernels.nodes import BASE, DECAY, SUM, WEIGHT, Nodes, phi
-
-# Chords lie above a formula that bends upwards; for others they are a guess, good enough to look for better sets.
 
 # Columns of Worth.base.
 T0, Q0, P0 = range(3)

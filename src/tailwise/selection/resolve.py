@@ -187,13 +187,10 @@ def check_context(context: Any, utility: Utility, n_labels: int, names: LabelNam
         msg = f"context covers {context.n_labels} labels, probabilities has {n_labels}. Give totals of the same labels."
         raise InputError(msg)
     if names is not None and context.label_names is not None and context.label_names != tuple(names.ids):
-        msg = (
-            "context must have the labels of the probabilities. Their names differ. Put the labels in one order first."
-        )
+        msg = "context must have the labels of probabilities. Their names differ. Put the labels in one order first."
         raise InputError(msg)
-    if not (
-        np.isfinite(context.p).all() and min(part.min(initial=0.0) for part in (context.t, context.q, context.p)) >= 0
-    ):
+    parts = np.stack([context.t, context.q, context.p])
+    if not (np.isfinite(parts).all() and parts.min(initial=0.0) >= 0):
         msg = "context must hold finite numbers of at least 0. Got others. Make it by Totals.of or selection.totals."
         raise InputError(msg)
     if context.log_failure is None and any(term.is_coverage for _, term in utility.terms):
