@@ -7,7 +7,8 @@ A set S of q instances with probabilities e is worth at most
 
 and exactly that for what is linear at fixed q (precision, F-beta, recall, balanced accuracy, accuracy, all
 instance-wise utilities; semi-empirical, or exact by quadrature). Jaccard bends upwards in t = sum e, so a chord between
-two values of t lies above it (for formulas that bend otherwise it is a guess, good enough to look for better sets); coverage bends downwards in sum log(1/(1-e)), so a tangent does.
+two values of t lies above it; for formulas that bend otherwise it is a guess, good enough to look for better sets.
+Coverage bends downwards in sum log(1/(1-e)), so a tangent lies above it.
 
 The worth is what the set adds to what was decided elsewhere (`base`), which counts in t and q and in the nodes.
 All slopes fall as q grows (a user's formula is looked at for every q), so at the least size of a range they hold for
