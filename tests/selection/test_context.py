@@ -69,7 +69,8 @@ def test_semi_empirical_value_and_optimum(seed, method, name):
     value = functools.partial(reference.expect_semi, psis, matrix, context=as_reference(context))
     found = tw.select(matrix, name, K, method=method, expectation="semi", context=context, fill="least-loss")
     assert found.expected == pytest.approx(value(mark(found.labels)), rel=1e-9)
-    assert found.expected <= reference.best_of_all(value, N, M, K) + 1e-12
+    best = reference.best_of_all(value, N, M, K)
+    assert 0.85 * best <= found.expected <= best + 1e-12
 
 
 @pytest.mark.parametrize("name", ["macro-gmean", "macro-hmean", "macro-auc"])
@@ -171,7 +172,7 @@ def test_totals_add_subtract_and_scale():
     mixed = first + random_context(3, observed=True)
     assert not mixed.is_observed
     np.testing.assert_array_equal(mixed.known_t, random_context(3, observed=True).t)
-    with pytest.raises(InputError, match="must be part of the others"):
+    with pytest.raises(InputError, match="can only be subtracted from totals that include them"):
         first - total
     with pytest.raises(InputError, match="finite number of at least 0"):
         -1 * first
@@ -205,7 +206,7 @@ def test_totals_are_saved_and_loaded(tmp_path):
     content = bytearray((tmp_path / "totals.npz").read_bytes())
     content[len(content) // 2] ^= 0xFF
     (tmp_path / "totals.npz").write_bytes(bytes(content))
-    with pytest.raises(FileError):
+    with pytest.raises(FileError, match=r"totals\.npz must"):
         Totals.load(tmp_path / "totals.npz")
 
 
@@ -219,3 +220,42 @@ def test_bad_contexts_are_refused():
         tw.select(matrix, "coverage", 1, context=tw.select(matrix, "macro-f1", 1).totals)
     with pytest.raises(InputError, match=r"needs either probabilities or truth"):
         Totals.of([[0]])
+
+
+@pytest.mark.parametrize("probability", [0.836, 0.99, 1.0])
+def test_balanced_accuracy_with_hardly_a_negative_elsewhere(probability):
+    """Negatives elsewhere count at their mean, of which there may be less than one, or none."""
+    context = Totals.of([[0, -1, -1]], np.array([[probability, 0.0]]))
+    matrix, chosen = np.array([[0.5, 0.3]]), [[0, -1, -1]]
+    found = tw.expected_utility(matrix, "macro-balanced-accuracy", chosen, 1, context=context)
+    total = 0.0
+    for j, (eta, elsewhere, q) in enumerate([(0.5, probability, 1), (0.3, 0.0, 0)]):
+        for y in (0, 1):
+            weight = eta if y else 1 - eta
+            recall = sum(w * (y * q + a) / (y + a) for a, w in reference._poisson(elsewhere) if y + a > 0)
+            negatives = (1 - y) + 1 - elsewhere
+            false_positives = q * (1 - y) + (1 - elsewhere if j == 0 else 0.0)
+            specificity = (negatives - false_positives) / negatives if negatives > 1e-12 else 0.0
+            total += weight * (recall + specificity) / 2
+    assert found == pytest.approx(total / 2, rel=1e-6)
+
+
+def test_contexts_know_their_labels(tmp_path):
+    tw.save(tmp_path / "p.npz", sp.csr_array(random_matrix(2)))
+    (tmp_path / "labels.txt").write_text("a\nb\nc\n")
+    totals = tw.select(tmp_path / "p.npz", "macro-f1", 1).totals
+    assert totals.label_names == ("a", "b", "c")
+    assert tw.select(tmp_path / "p.npz", "macro-f1", 1, context=totals).totals.label_names == ("a", "b", "c")
+    (tmp_path / "labels.txt").write_text("c\nb\na\n")
+    with pytest.raises(InputError, match="Their names differ"):
+        tw.select(tmp_path / "p.npz", "macro-f1", 1, context=totals)
+
+
+def test_a_candidate_that_fills_a_slot_counts_as_one():
+    """A given label that is no candidate takes a slot, and the candidate that it kept out fills the other."""
+    weights = ((0.82, 1.5), (-0.48, -0.26), (-0.15, -0.16), (0.38, 1.75))
+    utility = tw.utilities.WeightedInstance(*weights)
+    options = {"expectation": "semi", "fill": "least-loss", "init": np.array([[0, -1]])}
+    found = tw.select(np.array([[0.0, 0.068]]), utility, 2, method="ascent", **options)
+    assert found.expected == pytest.approx(-0.60332)
+    assert found.totals.t.tolist() == [0.0, 0.068]

@@ -14,7 +14,7 @@ from tailwise import __version__
 from tailwise.datasets import load, save
 from tailwise.datasets.formats.disk import file_errors_of
 from tailwise.datasets.formats.output_folders import claimed_folder
-from tailwise.errors import InputError
+from tailwise.errors import InputError, UtilityError
 from tailwise.inputs.checks import check_choice, check_seed, check_size
 from tailwise.metrics.evaluate import check_propensity
 from tailwise.models.calibrator import Calibrator
@@ -40,7 +40,8 @@ __all__ = ["Run", "fit_calibrator", "run"]
 
 ON_TREE = "tree"
 STARTS = ("top", "random", "greedy")
-SET_BY_THE_RUN = ("priors", "progress", "on_interrupt")  # options of `select` that nobody gives to a run
+# Options of `select` that a run sets itself, or that its record could not hold.
+SET_BY_THE_RUN = ("priors", "progress", "on_interrupt", "context", "engine", "on_pass", "max_seconds")
 
 
 def run(
@@ -107,7 +108,7 @@ def run(
     progress : bool
         Show progress bars on standard error.
     **options
-        Other options of :func:`select`: ``expectation``, ``init`` (by name), ``tolerance``, ``max_passes``, ``batch``,
+        Other options of :func:`select`: ``expectation``, ``init`` (by name), ``tolerance``, ``max_passes``, ``group_size``,
         ``fill``, ``condition_positives``.
 
     Returns
@@ -137,6 +138,7 @@ def run(
         found.check_names()
         priors, chosen = LabelPriors.from_labels(found.Y), found.propensity if propensity is None else propensity
         wanted = as_utility(utility, priors, chosen)
+        _check_readable(wanted, priors, chosen)
         task = _Task(found, priors, wanted, k, tree, calibrator, folds, top, beam, chosen, search, progress=progress)
         task.check()
         with kept_steps(output, task.identity, overwrite=overwrite) as steps:
@@ -260,6 +262,20 @@ def _prepare(
     calibrator = clone(Calibrator(calibration) if isinstance(calibration, str) else calibration)
     check_calibrator(calibrator.set_params(random_state=seed))
     return tree, calibrator
+
+
+def _check_readable(utility: Utility, priors: LabelPriors, propensity: tuple[float, float]) -> None:
+    """Refuse a utility that the record of the run could not name."""
+    try:
+        is_readable = as_utility(str(utility), priors, propensity) == utility
+    except UtilityError:
+        is_readable = False
+    if not is_readable:
+        msg = (
+            f"utility must be one that has a name, so that run.json can hold it. Got {utility}. "
+            "Run with a named utility, then use select(run.probabilities, utility, k)."
+        )
+        raise UtilityError(msg)
 
 
 def _make(task: _Task, steps: Steps, watch: Stopwatch) -> Run:
