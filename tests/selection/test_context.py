@@ -176,7 +176,7 @@ def test_totals_add_subtract_and_scale():
         first - total
     with pytest.raises(InputError, match="finite number of at least 0"):
         -1 * first
-    with pytest.raises(InputError, match="Totals of 3 and of 4 labels"):
+    with pytest.raises(InputError, match="Got 3 and 4 labels"):
         first + no_context(4)
 
 

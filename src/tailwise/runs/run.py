@@ -108,8 +108,8 @@ def run(
     progress : bool
         Show progress bars on standard error.
     **options
-        Other options of :func:`select`: ``expectation``, ``init`` (by name), ``tolerance``, ``max_passes``, ``group_size``,
-        ``fill``, ``condition_positives``.
+        Other options of :func:`select`: ``expectation``, ``init`` (by name), ``tolerance``, ``max_passes``,
+        ``group_size``, ``fill``, ``condition_positives``.
 
     Returns
     -------
