@@ -84,7 +84,10 @@ OPTIONS = {
         SELECT.replace("macro-f1", "log") + " --priors fewer.npz",
         r"priors covers 50 labels, probabilities has 60",
     ),
-    "unused priors of fewer labels": (SELECT + " --priors fewer.npz", r"priors covers 50 labels, probabilities has 60"),
+    "unused priors of fewer labels": (
+        SELECT + " --priors fewer.npz",
+        r"priors covers 50 labels, probabilities has 60",
+    ),
     "priors are probabilities": (SELECT + " --priors probabilities.npz", r"must hold only 0 and 1\. Got"),
     "no such priors": (SELECT + " --priors missing.npz", r"file that exists\. Got missing\.npz"),
     "no priors to scale": (SELECT + " --condition-positives priors", r"needs priors\..*\(--priors FILE\)"),

@@ -332,7 +332,7 @@ OPTIONS = {
     "beam": ((*RUN, "--beam", "0"), r"--beam must be an integer of at least 1\. Got 0\."),
     "calibration": ((*RUN, "--calibration", "best"), r"method must be one of isotonic, .* Got 'best'\."),
     "tree": ((*RUN, "--tree", "oak"), r"tree must be one of k-means, random, huffman\. Got 'oak'\."),
-    "tree certified": ((*RUN, "--method", "tree", "--certify"), r"method tree needs a budget, and goes without"),
+    "tree certified": ((*RUN, "--method", "tree", "--certify"), r"needs a budget k, and supports neither"),
     "no place": ((*RUN, "-o", "none/out"), r"folder that exists\. Got none/out"),
 }
 

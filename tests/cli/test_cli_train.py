@@ -179,8 +179,14 @@ ERRORS = {
     "by alone": (f"{TRAIN} --by all", r"--by belongs to a calibrator\. Got it without --calibrator\."),
     "top alone": (f"{TRAIN} --top 100", r"--top belongs to a calibrator\. Got it without --calibrator\."),
     "no model": (PREDICT.replace("model.tree", "none.tree"), r"none\.tree"),
-    "cut model": (PREDICT.replace("model.tree", "cut.tree"), r"cut\.tree must be a whole label tree"),
-    "no tree": (PREDICT.replace("model.tree", "text.tree"), r"text\.tree must be a whole label tree"),
+    "cut model": (
+        PREDICT.replace("model.tree", "cut.tree"),
+        r"cut\.tree must be a complete file that LabelTree.save wrote",
+    ),
+    "no tree": (
+        PREDICT.replace("model.tree", "text.tree"),
+        r"text\.tree must be a complete file that LabelTree.save wrote",
+    ),
     "other features": (PREDICT.replace("data/X.tst.npz", "fewer.npz"), r"9 features.*40 features"),
     "no test features": (PREDICT.replace("data/X.tst.npz", "none.npz"), r"file that exists\. Got none\.npz"),
     "top": (f"{PREDICT} --top 0", r"top must be an integer of at least 1\. Got 0\."),

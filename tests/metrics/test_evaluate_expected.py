@@ -93,9 +93,9 @@ REFUSED = {
     "present": ({"labels": "present"}, r"probabilities need labels='all' and zero_division=0.*Got labels='present'"),
     "zero": (
         {"zero_division": 1.0},
-        r"probabilities need labels='all'.*zero_division=1\.0\. Leave probabilities out\.",
+        r"probabilities need labels='all'.*zero_division=1\.0\. Omit probabilities\.",
     ),
-    "filter": ({"filter": [[0, 1]]}, r"probabilities and filter exclude each other"),
+    "filter": ({"filter": [[0, 1]]}, r"probabilities and filter cannot be combined"),
     "nan": ({"zero_division": math.nan}, r"probabilities need labels='all'.*zero_division=nan"),
 }
 

@@ -42,7 +42,7 @@ def test_a_matrix_stays_without_order():
 @pytest.mark.parametrize(
     ("filter", "message"),
     [
-        ([[3, 0]], r"filter must hold instance numbers from 0 to 2\. Got 3\. Is it of another data set\?"),
+        ([[3, 0]], r"filter must hold instance numbers from 0 to 2\. Got 3\. Use the filter of this data set\."),
         ([[0, 4]], r"filter must hold label numbers from 0 to 3\. Got 4\."),
         ([[0, -1]], r"filter must hold label numbers from 0 to 3\. Got -1\."),
         ([0, 1], r"filter must be pairs \(instance, label\), .*Got shape \(2,\)"),
@@ -73,7 +73,9 @@ def test_a_selection_that_names_labels(tmp_path, name):
     save(tmp_path / "truth.npz", TRUTH)
     save_selection(tmp_path / name, Chosen.of(CHOSEN, 4), label_names=NAMES)
     expected = evaluate(TRUTH, CHOSEN, priors=TRUTH)
-    with pytest.raises(InputError, match=r"names its labels and .*truth\.npz numbers them, .*--label-names FILE"):
+    with pytest.raises(
+        InputError, match=r"and .*truth\.npz must both name or both number their labels.*--label-names FILE"
+    ):
         evaluate(tmp_path / "truth.npz", tmp_path / name)
     found = evaluate(tmp_path / "truth.npz", tmp_path / name, priors=tmp_path / "truth.npz", label_names=NAMES)
     assert found == expected
@@ -89,7 +91,7 @@ def test_both_name_labels_in_another_order(tmp_path):
     chosen = np.array(renamed)[CHOSEN]
     save_selection(tmp_path / "chosen.parquet", Chosen.of(chosen, 4), label_names=[NAMES[j] for j in order])
     assert evaluate(tmp_path / "truth.jsonl", tmp_path / "chosen.parquet") == evaluate(TRUTH, CHOSEN)
-    with pytest.raises(InputError, match=r"truth\.jsonl names its labels and .*priors\.npz numbers them"):
+    with pytest.raises(InputError, match=r"truth\.jsonl and .*priors\.npz must both name or both number their labels"):
         evaluate(tmp_path / "truth.jsonl", tmp_path / "chosen.parquet", priors=tmp_path / "priors.npz")
 
 

@@ -64,12 +64,12 @@ def test_torch():
 
 
 REFUSED = {
-    "nan": (([[0.5, np.nan]],), {}, r"logits must be numbers\. Got nan in row 0, column 1\. Has the model diverged\?"),
+    "nan": (([[0.5, np.nan]],), {}, r"logits must not contain NaN\. Got nan in row 0, column 1\. Check whether"),
     "flat": (([0.5, 1.0],), {}, r"logits must be a dense matrix .* Got shape \(2,\)\."),
     "empty": ((np.empty((0, 4)),), {}, r"logits must be a dense matrix .* Got shape \(0, 4\)\."),
     "sparse": ((sp.csr_array(LOGITS),), {}, r"logits must be a dense matrix"),
     "text": (([["a"]],), {}, r"logits must hold numbers"),
-    "no number": ((TOP_LOGITS, TOP), {}, r"n_labels must be given with labels of a shortlist.* Got None\."),
+    "no number": ((TOP_LOGITS, TOP), {}, r"n_labels must be given with a shortlist.* Got None\."),
     "shapes": ((TOP_LOGITS, TOP[:, :2]), {"n_labels": 9}, r"labels must have the shape .*\(6, 4\)\. Got \(6, 2\)\."),
     "too large": ((TOP_LOGITS, TOP), {"n_labels": 3}, r"labels must be integers between 0 and 2.* Got \d\."),
     "fractions": ((TOP_LOGITS, TOP + 0.5), {"n_labels": 9}, r"labels must be integers between 0 and 8"),
@@ -149,14 +149,14 @@ LIGHTXML_REFUSED = {
     "kind": ({"kind": "scores"}, r"kind must be one of probabilities, logits\. Got 'scores'\."),
     "are logits": (
         {"scores": DENSE[:, :4], "kind": "probabilities"},
-        r"scores must be probabilities, as kind='probabilities' says\. Got values .* Use kind='logits'",
+        r"scores must be probabilities, as given by kind='probabilities'\. Got values .* Use kind='logits'",
     ),
     "are probabilities": (
         {"kind": "logits"},
         r"scores must be logits.*which are probabilities\. Use kind='probabilities'",
     ),
-    "no number": ({"n_labels": None}, r"n_labels must be given with labels of a shortlist"),
-    "too large": ({"n_labels": 5}, r"labels must be integers between 0 and 4, as n_labels=5 says"),
+    "no number": ({"n_labels": None}, r"n_labels must be given with a shortlist"),
+    "too large": ({"n_labels": 5}, r"labels must be integers between 0 and 4, because n_labels=5"),
     "shapes": (
         {"labels": LABELS[:, :2]},
         r"labels must be integers in the shape of scores, \(5, 4\)\. Got int64 \(5, 2\)",
@@ -165,12 +165,12 @@ LIGHTXML_REFUSED = {
     "names": ({"label_map": {"cats": 0, "dogs": 1}}, r"label_map as a mapping .* Got \('cats', 0\)\. Give an array"),
     "holes": ({"label_map": {"0": 0, "1": 2}}, r"label_map must number the labels of LightXML from 0 to 1"),
     "short map": ({"label_map": [0, 1, 2]}, r"labels must be integers between 0 and 2"),
-    "map twice": ({"label_map": [1] * 12}, r"label_map must lead to a different label each"),
-    "map negative": ({"label_map": [-1, 0]}, r"label_map must hold one label number of at least 0 per label"),
+    "map twice": ({"label_map": [1] * 12}, r"label_map must map to different labels"),
+    "map negative": ({"label_map": [-1, 0]}, r"label_map must hold one non-negative label number per label"),
     "map beyond": ({"label_map": np.arange(12) + 5}, r"labels must be integers between 0 and 11.* Got 12\."),
     "columns": (
         {"scores": DENSE, "labels": None, "kind": "logits", "label_map": [0, 1]},
-        r"label_map must hold the 12 labels of scores\. Got 2\.",
+        r"label_map must cover the 12 labels of scores\. Got 2\.",
     ),
     "columns beyond": (
         {"scores": DENSE, "labels": None, "kind": "logits", "n_labels": 4},
@@ -193,11 +193,14 @@ def test_the_kind_must_be_named():
 
 FILES = {
     "missing": (lambda path: None, r"path must name a file that exists\. Got .*x-scores\.npy"),
-    "truncated": (lambda path: path.write_bytes(b"\x93NUMPY\x01\x00"), r"x-scores\.npy must be a whole \.npy file"),
-    "text": (lambda path: path.write_text("0.5"), r"x-scores\.npy must be a whole \.npy file"),
+    "truncated": (
+        lambda path: path.write_bytes(b"\x93NUMPY\x01\x00"),
+        r"x-scores\.npy must be a complete and valid \.npy file",
+    ),
+    "text": (lambda path: path.write_text("0.5"), r"x-scores\.npy must be a complete and valid \.npy file"),
     "objects": (
         lambda path: np.save(path, np.array([None]), allow_pickle=True),
-        r"must be a whole \.npy file of numbers",
+        r"must be a complete and valid \.npy file of numbers",
     ),
 }
 

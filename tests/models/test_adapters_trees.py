@@ -45,19 +45,23 @@ def test_tuples_and_generators_serve_too(adapt):
 
 
 REFUSED = {
-    "labels only": ([[2, 3], [2, 6]], 8, r"one list of \(label, probability\) pairs per instance\. Got lists of"),
+    "labels only": ([[2, 3], [2, 6]], 8, r"one list of \(label, probability\) pairs per instance\. Got other lists"),
     "odd labels only": (
         [[2, 3, 5], [2, 6]],
         8,
-        r"one list of \(label, probability\) pairs per instance\. Got lists of",
+        r"one list of \(label, probability\) pairs per instance\. Got other lists",
     ),
     "triples": ([[(0, 1, 0.5), (0, 2, 0.5)]], 8, r"one list of \(label, probability\) pairs per instance"),
-    "one instance": ([(2, 0.8), (3, 0.7)], 8, r"one list of \(label, probability\) pairs per instance\. Got lists of"),
+    "one instance": (
+        [(2, 0.8), (3, 0.7)],
+        8,
+        r"one list of \(label, probability\) pairs per instance\. Got other lists",
+    ),
     "flat": ([0.5, 0.5], 8, r"Got list of single values\. Put the list of a single instance into a list\."),
     "number": (5, 8, r"predictions must be one list .* Got int\."),
-    "names": ([[("cat", 0.5)]], 8, r"pairs per instance\. Got lists of something else"),
+    "names": ([[("cat", 0.5)]], 8, r"pairs per instance\. Got other lists"),
     "no instances": ([], 8, r"predictions must hold at least one instance\. Got none\."),
-    "too large": (PAIRS, 7, r"labels must be integers between 0 and 6, as n_labels=7 says\. Got 7\."),
+    "too large": (PAIRS, 7, r"labels must be integers between 0 and 6, because n_labels=7\. Got 7\."),
     "negative": ([[(-1, 0.5)]], 8, r"labels must be integers between 0 and 7.* Got -1\."),
     "fraction": ([[(1.5, 0.5)]], 8, r"labels must be integers between 0 and 7.* Got 1\.5\."),
     "twice": ([[(1, 0.5), (1, 0.25)]], 8, r"Instance 0 holds label 1 twice"),
@@ -121,11 +125,11 @@ PECOS_REFUSED = {
     "logarithms": ((LOGARITHMS, {}), r"predictions must lie in \[0, 1\].*kind='log-probabilities' for 'log-sigmoid'"),
     "no logarithms": (
         (HINGE, {"kind": "log-probabilities"}),
-        r"must be at most 0 where kind='log-probabilities'\. Got 1",
+        r"must be at most 0 with kind='log-probabilities'\. Got 1",
     ),
     "nan": ((pecos([np.nan] * 9), {}), r"predictions must lie in \[0, 1\]"),
     "kind": ((HINGE, {"kind": "logits"}), r"kind must be one of probabilities, log-probabilities\. Got 'logits'\."),
-    "dense": ((HINGE.toarray(), {}), r"predictions must be the sparse matrix that predict gives\. Got ndarray\."),
+    "dense": ((HINGE.toarray(), {}), r"predictions must be the sparse matrix that predict returns\. Got ndarray\."),
 }
 
 

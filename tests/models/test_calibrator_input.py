@@ -21,7 +21,7 @@ REFUSED = {
     "bins": ({"bins": (5, 2)}, {}, r"bins must be one or more ascending training counts\. Got \(5, 2\)\."),
     "random state": ({"random_state": None}, {}, r"random_state must be an integer of at least 0\. Got None\."),
     "no priors": ({"by": "frequency"}, {}, r'by="frequency" needs label priors\. Got priors=None\. Use fit\('),
-    "labels": ({}, {"probabilities": PROBABILITIES[:, :5]}, r"probabilities must be of 6 labels\. Got 5\."),
+    "labels": ({}, {"probabilities": PROBABILITIES[:, :5]}, r"probabilities must have 6 labels\. Got 5\."),
     "instances": (
         {},
         {"probabilities": PROBABILITIES[:9]},
@@ -34,9 +34,9 @@ REFUSED = {
     "nothing true": (
         {},
         {"truth": np.zeros((40, 6))},
-        r"truth must hold at least one candidate.*Got none\. Are the rows",
+        r"truth must contain at least one candidate.*Got none\. Check that",
     ),
-    "no candidates": ({}, {"probabilities": np.zeros((40, 6))}, r"truth must hold at least one candidate of prob"),
+    "no candidates": ({}, {"probabilities": np.zeros((40, 6))}, r"truth must contain at least one candidate of prob"),
 }
 
 
@@ -49,9 +49,7 @@ def test_fit_refuses(parameters, changed, message):
 
 def test_transform_refuses_other_labels():
     calibrator = Calibrator().fit(PROBABILITIES, TRUTH)
-    with pytest.raises(
-        InputError, match=r"probabilities must be of 6 labels\. Got 5\. Use Candidates\.of\(.*n_labels=6"
-    ):
+    with pytest.raises(InputError, match=r"probabilities must have 6 labels\. Got 5\. .*n_labels=6"):
         calibrator.transform(PROBABILITIES[:, :5])
 
 

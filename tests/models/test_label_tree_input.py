@@ -30,10 +30,10 @@ BAD_LABELS = {
     "halves": (np.array([[0.5, 0], [1, 0]]), "Y must hold only 0 and 1. Got 0.5."),
     "negative": (sp.csr_array([[0, -1], [1, 0]]), "Y must hold only 0 and 1. Got -1."),
     "nan": (np.array([[np.nan, 0], [1, 0]]), "Y must hold only 0 and 1. Got nan."),
-    "a list of labels": ([1, 0], "Y must be a 0/1 matrix of shape (n, m), one column a label. Got shape (2,)."),
+    "a list of labels": ([1, 0], "Y must be a 0/1 matrix of shape (n, m), one column per label. Got shape (2,)."),
     "names": ([["a", "b"], ["c", "d"]], "Y must hold only 0 and 1. Got an array of dtype <U1."),
-    "lists of labels": ([[1], [0, 1]], "Y must be a matrix with rows of equal length. Got rows that differ."),
-    "no label": (np.zeros((2, 0)), "Y must be a 0/1 matrix of shape (n, m), one column a label. Got shape (2, 0)."),
+    "lists of labels": ([[1], [0, 1]], "Y must be a matrix with rows of equal length. Got different lengths."),
+    "no label": (np.zeros((2, 0)), "Y must be a 0/1 matrix of shape (n, m), one column per label. Got shape (2, 0)."),
     "too short": (np.zeros((1, 3)), "X and Y must have the same number of rows. Got 2 and 1."),
     "nothing": (None, "requires y to be passed, but the target y is None"),
 }
@@ -110,12 +110,12 @@ def test_more_threads_than_a_machine_can_use(data, tmp_path):
 @pytest.mark.parametrize("tree", ["huffman", [6, 6, 6, 6, 6, 6, -1]])
 def test_equal_trees_are_refused(data, tree):
     message = refusal(tw.LabelTree(tree, n_trees=2).fit, *data)
-    assert message == "n_trees must be 1 for a tree that is given or Huffman's: all would be equal. Got 2."
+    assert message == "n_trees must be 1 for a Huffman or user-defined tree, as all would be equal. Got 2."
 
 
 def test_a_given_tree_over_other_labels(data):
     message = refusal(tw.LabelTree([2, 2, -1]).fit, *data)
-    assert message.startswith("parents must name the 6 labels first")
+    assert message.startswith("parents must list the 6 labels first")
 
 
 def test_numbers_of_labels_that_are_refused(model, data):
@@ -153,7 +153,7 @@ def test_seeds_that_are_refused(data, random_state):
     [
         ("heavy", "weights must hold numbers. Got an array of dtype <U5."),
         ([[1], [2, 3]], "weights must be a matrix with rows of equal length."),
-        (sp.csr_array(np.ones((1, 6))), "weights must be a list or an array of numbers. Got a sparse matrix."),
+        (sp.csr_array(np.ones((1, 6))), "weights must be a list or array of numbers. Got a sparse matrix."),
         (np.ma.array(np.ones(6), mask=np.eye(6)[0]), "weights must not have masked entries."),
         (None, None),
     ],

@@ -105,19 +105,19 @@ def refusal(path, content):
 
 def test_truncated_files(path, whole):
     for size in {0, 1, len(MAGIC), START - 1, START, START + 50, len(whole) // 2, len(whole) - 1}:
-        assert "must be a whole label tree as LabelTree.save writes it" in refusal(path, whole[:size])
+        assert "must be a complete file that LabelTree.save wrote" in refusal(path, whole[:size])
 
 
 def test_files_that_go_on(path, whole):
-    assert "bytes of arrays and has" in refusal(path, whole + b"\0")
+    assert "bytes of arrays, but it has" in refusal(path, whole + b"\0")
 
 
 @pytest.mark.parametrize("content", [b"PK\x03\x04 and so on", b"\x80\x04\x95 a pickle", b"1 2 3\n" * 1000])
 def test_foreign_files(path, content):
-    assert "It is none, or it was cut short." in refusal(path, content)
+    assert "It is another file, or truncated." in refusal(path, content)
 
 
-@pytest.mark.parametrize(("change", "remedy"), [(-1, "Train again and save"), (1, "Use a newer tailwise")])
+@pytest.mark.parametrize(("change", "remedy"), [(-1, "Train again and save"), (1, "Update tailwise")])
 def test_other_versions(path, whole, change, remedy):
     version, *rest = PREFIX.unpack(whole[len(MAGIC) : START])
     other = MAGIC + PREFIX.pack(version + change, *rest) + whole[START:]
@@ -128,7 +128,7 @@ def test_other_versions(path, whole, change, remedy):
 def test_damaged_headers(path, whole):
     for position in (START, START + 20, START + 200):
         damaged = whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :]
-        assert "Its header is damaged, or it was cut short." in refusal(path, damaged)
+        assert "Its header is damaged or truncated." in refusal(path, damaged)
 
 
 def test_damage_anywhere_is_found(path, whole):
@@ -176,12 +176,12 @@ MADE_UP = {
 
 @pytest.mark.parametrize("changes", MADE_UP.values(), ids=MADE_UP)
 def test_files_that_were_made_up(path, whole, changes):
-    assert "must be a whole label tree" in refusal(path, rewritten(whole, **changes))
+    assert "must be a complete file that LabelTree.save wrote" in refusal(path, rewritten(whole, **changes))
 
 
 def test_a_header_that_is_nested_too_deeply(path, whole):
     text = b"[" * 100_000
-    assert "Its header is no object" in refusal(
+    assert "Its header is not a JSON object" in refusal(
         path, MAGIC + PREFIX.pack(VERSION, len(text), zlib.crc32(text)) + text + bytes(64)
     )
 

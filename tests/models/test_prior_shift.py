@@ -43,8 +43,8 @@ def test_type_and_input_stay_as_they_are():
 @pytest.mark.parametrize(
     ("probabilities", "counts", "message"),
     [
-        ([[0.5, 0.0], [0.5, 0.0]], [100, 100], "able to add up to 4.0.*0 candidates of probability 1 and 2 above 0"),
-        ([[1.0, 0.5], [1.0, 0.5]], [10, 10], "able to add up to 0.4.*2 candidates of probability 1 and 4 above 0"),
+        ([[0.5, 0.0], [0.5, 0.0]], [100, 100], "able to sum to 4.0.*0 candidates with probability 1 and 2 above 0"),
+        ([[1.0, 0.5], [1.0, 0.5]], [10, 10], "able to sum to 0.4.*2 candidates with probability 1 and 4 above 0"),
         ([[0.5, 0.5, 0.5]], [10, 10], "the 3 labels of probabilities. Got 2"),
     ],
 )

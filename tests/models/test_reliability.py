@@ -97,7 +97,11 @@ REFUSED = {
     "k fraction": (([[0.5]], [[1]], 2.5), {}, r"k must be .* Got 2\.5\."),
     "bins": (([[0.5]], [[1]]), {"bins": 0}, r"bins must be an integer of at least 1\. Got 0\."),
     "strategy": (([[0.5]], [[1]]), {"strategy": "width"}, r"strategy must be one of quantile, uniform\. Got 'width'"),
-    "labels": (([[0.5]], [[1, 0]]), {}, r"probabilities must be of 2 labels\. Got 1\. Use Candidates\.of\("),
+    "labels": (
+        ([[0.5]], [[1, 0]]),
+        {},
+        r"probabilities must have 2 labels\. Got 1\. For a pair or a table, use Candidates\.of\(",
+    ),
     "instances": (([[0.5]], [[1], [0]]), {}, r"probabilities must have the 2 instances of truth\. Got 1\."),
     "truth": (([[0.5]], [[0.5]]), {}, r"truth must hold only 0 and 1\. Got 0\.5\."),
     "logits": (([[-0.5]], [[1]]), {}, r"probabilities must lie in \[0, 1\]\. Got -0\.5"),

@@ -71,15 +71,18 @@ def test_largest_below():
 BAD_PARENTS = {
     "no integers": ([2.0, 2.0, -1.0], "parents must be a list of integers, the parent of each node. Got shape (3,)"),
     "a matrix": ([[2, 2, -1]], "parents must be a list of integers, the parent of each node. Got shape (1, 3)"),
-    "labels only": ([-1, 0], "must name the 2 labels first and then at least one inner node, the root. Got 2 nodes."),
-    "no root": ([2, 2, 2], "parents must hold -1 exactly once, for the root. Got it 0 times."),
-    "two roots": ([2, 3, -1, -1], "parents must hold -1 exactly once, for the root. Got it 2 times."),
+    "labels only": (
+        [-1, 0],
+        "must list the 2 labels first, followed by at least one inner node, the root. Got 2 nodes.",
+    ),
+    "no root": ([2, 2, 2], "parents must contain -1 exactly once, for the root. Got it 0 times."),
+    "two roots": ([2, 3, -1, -1], "parents must contain -1 exactly once, for the root. Got it 2 times."),
     "a label as parent": ([2, 0, -1], "the first 2 nodes are the labels, which have no children. Got 0."),
     "a parent beyond": ([2, 7, -1], "parents must be inner nodes, from 2 to 2"),
-    "a childless node": ([2, 2, -1, 2], "parents must give every inner node a child. Node 3 has none. Leave it out."),
+    "a childless node": ([2, 2, -1, 2], "parents must give every inner node a child. Node 3 has none. Remove it."),
     "a circle": (
         [2, 3, -1, 4, 3],
-        "lead from every node to the root. Node 1 is on a circle or below one.",
+        "lead from every node to the root. Node 1 is in a cycle or below one.",
     ),
 }
 

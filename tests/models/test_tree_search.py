@@ -212,14 +212,14 @@ def test_greedy_on_several_trees_is_refused():
 
 def test_options_that_the_tree_does_not_know():
     model, rows = fit(0)
-    with pytest.raises(InputError, match="method='tree' takes the options condition_positives, seed"):
+    with pytest.raises(InputError, match="method='tree' accepts only the options condition_positives, seed"):
         model.select(rows, "coverage", 2, method="tree", tolerance=0.1)
 
 
 def test_gains_that_fall():
     model, rows = fit(0, m=11)
     utility = tw.utilities.WeightedInstance(0.0, 1.0, 0.0, 0.5)  # rewards false positives more than true ones
-    with pytest.raises(InputError, match="method='tree' needs a gain that grows with the probability"):
+    with pytest.raises(InputError, match="method='tree' needs a utility whose gain increases with the probability"):
         model.select(rows, utility, 2, method="tree")
     every = model.predict_proba(rows, top=11)
     shortlist = model.select(rows, utility, 2, top=11)

@@ -103,7 +103,7 @@ def test_a_folder_of_another_configuration_is_refused(start, stopped, refuse, na
     stopped("tailwise.LabelTree.predict_proba", start)
     with pytest.raises(
         FileError,
-        match=rf"unfinished folder of the same run\. Got .*out, which was begun with other values of: {name}\.",
+        match=rf"unfinished folder of the same run\. Got .*out, which has other values of: {name}\.",
     ):
         start(**change)
     refuse(tw.LabelTree, "fit")
@@ -113,7 +113,7 @@ def test_a_folder_of_another_configuration_is_refused(start, stopped, refuse, na
 def test_a_folder_of_other_data_is_refused_unless_overwritten(start, stopped, data):
     stopped("tailwise.LabelTree.predict_proba", start)
     other = {**data, "X": data["X"] * 2 + 1}
-    with pytest.raises(FileError, match=r"other values of: X\. Choose another folder, or overwrite this one\."):
+    with pytest.raises(FileError, match=r"other values of: X\. Choose another one, or use overwrite=True"):
         start(data=other)
     run = start(data=other, overwrite=True)
     again = tw.run(other, "macro-f1", 2, model=tw.LabelTree(**QUICK))
@@ -149,5 +149,5 @@ def test_files_of_others_stay(start, stopped, tmp_path):
 
 def test_an_unfinished_run_cannot_be_loaded(start, stopped, tmp_path):
     stopped("tailwise.LabelTree.predict_proba", start)
-    with pytest.raises(FileError, match=r"It is not finished\. Start the same run again to finish it\."):
+    with pytest.raises(FileError, match=r"It is not finished\. Start the same run again to resume it\."):
         tw.Run.load(tmp_path / "out")

@@ -101,7 +101,7 @@ REFUSED = {
     "tree certified": (
         {"method": "tree", "certify": True},
         InputError,
-        r"method tree needs a budget, and goes without",
+        r"needs a budget k, and supports neither",
     ),
     "no bound": ({"utility": "macro-gmean", "certify": True}, InputError, r"macro-gmean"),
     "strange": ({"tolerence": 1}, TypeError, r"run\(\) got an unexpected keyword argument 'tolerence'"),

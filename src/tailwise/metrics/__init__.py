@@ -1,4 +1,4 @@
-"""A selection against true labels."""
+"""Evaluation of selections with true labels."""
 
 from tailwise.metrics.evaluate import evaluate
 from tailwise.metrics.evaluation import Evaluation

@@ -1,4 +1,4 @@
-"""From labels to counts: what the formulas are computed from."""
+"""The counts from which metrics are computed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["InstanceCounts", "LabelCounts", "count"]
 
 @dataclass(frozen=True)
 class LabelCounts:
-    """The confusion matrices of some labels: t, q, p among n instances, and what 0/0 is."""
+    """The confusion matrices of some labels: t, q and p among n instances, and the value of 0/0."""
 
     label: NDArray
     true_positives: NDArray
@@ -31,18 +31,18 @@ class LabelCounts:
     weights: NDArray | None = None
 
     def values(self, formula: Callable[..., Any]) -> NDArray:
-        """The metric of each label."""
+        """Compute a metric of each label."""
         counts = (self.true_positives, self.predicted_positives, self.condition_positives, self.n_instances)
         return formula(*counts, ratio_for(self.zero_division))
 
     def average(self, formula: Callable[..., Any]) -> float:
-        """The metric averaged over these labels, each multiplied by its weight."""
+        """Compute a metric averaged over these labels, each multiplied by its weight."""
         values = self.values(formula)
         is_weighted = self.weights is not None and np.ndim(values) == 1
         return average(self.weights * values if is_weighted else values, self.zero_division)
 
     def where(self, mask: NDArray) -> LabelCounts:
-        """Only the labels of a mask."""
+        """Return the counts of the labels in a mask."""
         names = ("label", "true_positives", "predicted_positives", "condition_positives")
         weights = None if self.weights is None else self.weights[mask]
         return replace(self, **{name: getattr(self, name)[mask] for name in names}, weights=weights)
@@ -50,7 +50,7 @@ class LabelCounts:
 
 @dataclass(frozen=True)
 class InstanceCounts:
-    """What was chosen and what was true for each instance; the sums are explained at ``InstanceTotals``."""
+    """Counts of chosen and true labels for each instance; ``InstanceTotals`` explains the sums."""
 
     slots: NDArray
     chosen: NDArray
@@ -69,22 +69,12 @@ def count(
 ) -> tuple[LabelCounts, InstanceCounts]:
     """Count everything in one pass.
 
-    Parameters
-    ----------
-    truth : csr_array of shape (n, m)
-        Canonical, no stored zeros.
-    chosen : ndarray of int32, shape (n, width)
-        Labels, best first, -1 as padding at the end of a row.
-    k : int or None
-        Slots of every instance; None for as many as each instance has labels.
-    weights : ndarray of shape (m,)
-        Weight of each label in the weighted sums.
-    zero_division : float
-        What 0/0 is.
+    `truth` is canonical without stored zeros, `chosen` (n, width) is padded with -1, and `weights` (m,) are those of
+    the weighted sums. With k None, an instance has as many slots as labels.
     """
     n, m = truth.shape
     chosen = chosen.view()
-    chosen.flags.writeable = False  # always, for a kernel is compiled once more for arrays that can be written to
+    chosen.flags.writeable = False  # always, because the kernel would be compiled again for writable arrays
     n_chosen = (chosen >= 0).sum(axis=1)
     n_true = np.diff(truth.indptr).astype(np.int64)
     slots = n_chosen if k is None else np.full(n, k, dtype=np.int64)

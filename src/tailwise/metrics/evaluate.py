@@ -1,4 +1,4 @@
-"""The one door for evaluation: true labels and a selection in, an Evaluation out."""
+"""`evaluate`, which compares a selection with true labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.errors import InputError
-from tailwise.inputs.checks import check_choice
+from tailwise.inputs.checks import check_choice, is_integer
 from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.label_weights import load_label_weights
 from tailwise.inputs.matrices import as_array
@@ -20,11 +20,11 @@ from tailwise.inputs.priors import USUAL_PROPENSITY
 from tailwise.metrics.counts import InstanceCounts, LabelCounts, count
 from tailwise.metrics.evaluation import Evaluation
 from tailwise.metrics.evaluation_inputs import (
-    left_out,
     read_filter,
     read_priors,
     read_selection,
     read_truth,
+    without_pairs,
 )
 from tailwise.metrics.expected_metrics import check_comparable, expect_metrics
 from tailwise.metrics.frequency import DEFAULT_EDGES, check_edges
@@ -64,14 +64,14 @@ def evaluate(
 
     With :math:`t_j, q_j, p_j` the true, predicted and condition positives of label j among n instances,
     :math:`y_{i1}, y_{i2}, \ldots` whether the first, second, ... chosen label of instance i is true, :math:`|y_i|` its
-    number of true labels, :math:`s_i` its number of slots (k where given, else the number of labels chosen for it), and
+    number of true labels, :math:`s_i` its number of slots (k if given, else the number of labels chosen for it), and
     :math:`w_j` the inverse propensity of label j, the metrics are
 
     - averages over instances: ``precision`` :math:`\sum_r y_{ir} / s_i`, ``recall`` :math:`\sum_r y_{ir} / |y_i|`,
       ``ndcg`` :math:`\sum_r y_{ir} d_r / z_i` with :math:`d_r = 1 / \log_2(r + 1)` and
       :math:`z_i = \sum_{r \le \min(s_i, |y_i|)} d_r`, ``ps-precision`` :math:`\sum_r w_{ir} y_{ir} / s_i`;
-    - quotients of two sums over instances, the value reached over the best value that any selection with as many slots
-      reaches: ``ps-precision-normalised`` :math:`\sum_i s_i^{-1} \sum_r w_{ir} y_{ir}` (PSP@k) and ``ps-ndcg``
+    - quotients of two sums over instances, of this selection and of the best selection with the same number of slots:
+      ``ps-precision-normalised`` :math:`\sum_i s_i^{-1} \sum_r w_{ir} y_{ir}` (PSP@k) and ``ps-ndcg``
       :math:`\sum_i z_i^{-1} \sum_r w_{ir} y_{ir} d_r` (PSnDCG@k), both as in the Extreme Classification Repository;
     - averages over labels: ``macro-precision`` :math:`t / q`, ``macro-recall`` :math:`t / p`, ``macro-f1``
       :math:`2t / (p + q)`, ``macro-fbeta(B)`` :math:`(1 + B^2) t / (B^2 p + q)` for any number B above 0,
@@ -88,42 +88,42 @@ def evaluate(
         A Selection, an (n, k) array of labels, best first (-1 for an empty slot), or a 0/1 matrix of shape (n, m),
         sparse or boolean.
     metrics : str or iterable of str, optional
-        Names from the list above. Default: every one with a fixed name that the input allows (``ps-`` metrics need
-        priors, ``ndcg`` and ``ps-ndcg`` a ranked selection).
+        Names from the list above. Default: all metrics that the input allows, except ``macro-fbeta(B)`` (``ps-``
+        metrics need priors, ``ndcg`` and ``ps-ndcg`` a ranked selection).
     k : int, optional
-        Evaluate the first k labels of each instance, out of k slots. Default: all labels chosen.
+        Evaluate the first k labels of each instance, with k slots. Default: all labels chosen.
     labels : {"all", "present"}
-        Average macro metrics and coverages over all m labels, or over those with a true instance only.
+        Average macro metrics and coverages over all m labels, or only over those with a true instance.
     zero_division : {0.0, 1.0, nan}
-        What 0/0 is; with nan, such labels and instances are left out of the average. An average of nothing is 0/0.
+        The value of 0/0, also of an average of nothing. With nan, such labels and instances are excluded from averages.
     priors : LabelPriors, array_like, sparse matrix or path, optional
         Training labels, for inverse propensities and frequency bins.
     propensity : (float, float)
         The parameters a and b of the propensity model, :meth:`LabelPriors.inverse_propensities`.
     bins : sequence of float, optional
-        Edges on training counts for :meth:`Evaluation.by_frequency`. Default: 10 and 100, that is
+        Edges of training counts for :meth:`Evaluation.by_frequency`. Default: 10 and 100, that is
         tail <= 10 < torso <= 100 < head.
     probabilities : array_like or path, optional
-        Label probabilities of the same instances, in any form that :func:`select` takes: the evaluation then says what
-        was expected by them, beside what came true, for precisions and all averages over labels but
-        ``catalogue-coverage``. The further apart the two, the less the probabilities are to be trusted: see
-        :class:`Calibrator`. Needs ``labels="all"`` and ``zero_division=0``.
+        Label probabilities of the same instances, in any form that :func:`select` accepts. The evaluation then includes
+        the expected values of precisions and of all averages over labels except ``catalogue-coverage``. A large
+        difference from the realised values means that the probabilities are not calibrated: see :class:`Calibrator`.
+        Requires ``labels="all"`` and ``zero_division=0``.
     expectation, condition_positives : optional
-        By what the probabilities are expected to come true, as for :func:`expected_utility`.
+        Which expectation to use, as for :func:`expected_utility`.
     filter : array_like of shape (pairs, 2) or path, optional
-        Pairs (instance, label) to leave out, from the true labels and from the chosen ones, where those that follow
-        move up: a document is no recommendation for itself.
+        Pairs (instance, label) to remove from the true and the chosen labels; the chosen labels after them move up.
+        Used, for instance, if a document must not be recommended for itself.
     label_names : LabelNames, sequence of str or path, optional
-        The names of all labels, in the order of their numbers, where some of the files name labels.
+        The names of all labels in the order of their numbers, required if only some of the files name labels.
     label_weights : array_like of shape (m,), mapping or path, optional
-        Multiply what each label adds to averages over labels by its weight, as ``weights`` of macro utilities does: one
-        number per label, or by label number or name, where labels that are not named have weight 1.
+        Weight of each label in averages over labels, as ``weights`` of macro utilities: one number per label, or a
+        mapping by label number or name, in which labels that are not listed have weight 1.
 
     Returns
     -------
     Evaluation
-        A mapping from names to values, with ``expected`` where probabilities are given. One pass over both inputs,
-        O((n + nnz) k + m) at worst; an expected value takes as long as :func:`expected_utility`.
+        A mapping from names to values, with ``expected`` if probabilities are given. Takes one pass over both inputs,
+        at most O((n + nnz) k + m); an expected value takes as long as :func:`expected_utility`.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def evaluate(
     label_priors = read_priors(priors, source)
     excluded = read_filter(filter, source)
     if excluded is not None:
-        true, chosen = left_out(true, chosen, excluded)
+        true, chosen = without_pairs(true, chosen, excluded)
     names = resolve_names(metrics, has_priors=label_priors is not None, is_ranked=chosen.is_ranked)
     edges = _choose_edges(bins, label_priors)
     weights = np.ones(true.shape[1]) if label_priors is None else label_priors.inverse_propensities(*propensity)
@@ -204,17 +204,17 @@ def _check_options(labels: str, zero_division: float, propensity: tuple[float, f
 
 
 def check_propensity(propensity: tuple[float, float]) -> None:
-    """Refuse what is no pair of parameters of the propensity model."""
+    """Refuse what is not a pair of parameters of the propensity model."""
     parameters = as_array(propensity, "propensity")
     is_pair = parameters.shape == (2,) and parameters.dtype.kind in "fiu"
     if not is_pair or not ((parameters > 0) & (parameters < np.inf)).all():
-        msg = f"propensity must be a pair (a, b) of numbers above 0. Got {propensity!r}. The usual pair is (0.55, 1.5)."
+        msg = f"propensity must be a pair (a, b) of numbers above 0. Got {propensity!r}. The default is (0.55, 1.5)."
         raise InputError(msg)
 
 
 def _choose_edges(bins: Any, priors: LabelPriors | None) -> NDArray | None:
     if bins is not None and priors is None:
-        msg = f"bins need label priors. Got bins={bins!r} and priors=None. Give priors=training_labels."
+        msg = f"bins needs label priors. Got bins={bins!r} and priors=None. Use priors=training_labels (--priors FILE)."
         raise InputError(msg)
     return None if priors is None else check_edges(DEFAULT_EDGES if bins is None else bins)
 
@@ -223,16 +223,16 @@ def _first_labels(chosen: Chosen, k: int | None) -> NDArray:
     width = chosen.labels.shape[1]
     if k is None:
         return np.ascontiguousarray(chosen.labels)
-    if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or not 1 <= k <= width:
+    if not is_integer(k) or not 1 <= k <= width:
         msg = (
             f"k must be an integer between 1 and {width}, the largest number of labels chosen for an instance. "
-            f"Got {k!r}. Use k=None (no -k) to evaluate all of them."
+            f"Got {k!r}. Use k=None (omit -k) to evaluate all of them."
         )
         raise InputError(msg)
     if k < width and not chosen.is_ranked:
         msg = (
-            f"k={k} needs a ranked selection. Got a 0/1 matrix with up to {width} labels per instance, in no order. "
-            "Give a Selection or an (n, k) array of labels, best first, or use k=None (no -k)."
+            f"k={k} needs a ranked selection. Got a 0/1 matrix with up to {width} labels per instance, without an "
+            "order. Give a Selection or an (n, k) array of labels, best first, or use k=None (omit -k)."
         )
         raise InputError(msg)
     return np.ascontiguousarray(chosen.labels[:, :k])

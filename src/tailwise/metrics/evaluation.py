@@ -1,4 +1,4 @@
-"""What an evaluation returns: the values by name, and the labels behind them."""
+"""Evaluation: the values of metrics by name, and the counts behind them."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ __all__ = ["Evaluation"]
 
 
 class Evaluation(Mapping[str, float]):
-    """Metrics of a selection, by name; made by :func:`evaluate`.
+    """Metrics of a selection by name, as :func:`evaluate` returns them.
 
     Parameters
     ----------
     values : mapping of str to float
         Value of each metric.
     counts : LabelCounts
-        Confusion matrices of the labels that macro metrics are averaged over.
+        Confusion matrices of the labels over which macro metrics are averaged.
     title : str
         First line of the printed table.
     training_counts, edges : ndarray, optional
-        Training instances of each of the m labels, and the edges between bins of them.
+        Training count of each of the m labels, and the edges between frequency bins.
     expected : mapping of str to float, optional
-        What was expected of the metrics that are utilities.
+        Expected values of the metrics that are utilities.
 
     Attributes
     ----------
     expected : dict of str to float
-        What was expected by the probabilities; empty where none were given.
+        Expected values according to the probabilities; empty if none were given.
 
     Examples
     --------
@@ -80,17 +80,17 @@ class Evaluation(Mapping[str, float]):
         return len(self._values)
 
     def to_dict(self) -> dict[str, float]:
-        """The values by name, as a new dict."""
+        """Return the values by name as a new dict."""
         return dict(self._values)
 
     def per_label(self) -> dict[str, NDArray]:
-        """Counts, precision, recall and F1 of each label that macro metrics are averaged over.
+        """Return counts, precision, recall and F1 of each label over which macro metrics are averaged.
 
         Returns
         -------
         dict of str to ndarray
             ``label``, ``true_positives``, ``predicted_positives``, ``condition_positives``, ``precision``, ``recall``,
-            ``f1``; one entry per label in each, 0/0 as ``zero_division`` says.
+            ``f1``; one entry per label in each, with ``zero_division`` for 0/0.
         """
         counts = self._counts
         names = ("label", "true_positives", "predicted_positives", "condition_positives")
@@ -99,13 +99,13 @@ class Evaluation(Mapping[str, float]):
         return table | ratios
 
     def by_frequency(self) -> list[FrequencyBin]:
-        """Macro metrics of rare and frequent labels apart, by training count.
+        """Compute macro metrics separately for rare and frequent labels, by training count.
 
         Returns
         -------
         list of FrequencyBin
-            ``name``, ``n_labels``, ``macro_precision``, ``macro_recall``, ``macro_f1``, ``coverage`` of each bin, the
-            rarest labels first. A bin without labels has averages of 0/0, that is ``zero_division``.
+            ``name``, ``n_labels``, ``macro_precision``, ``macro_recall``, ``macro_f1``, ``coverage`` of each bin, from
+            rare to frequent labels. The averages of a bin without labels are ``zero_division``.
         """
         if self._training_counts is None or self._edges is None:
             msg = "by_frequency needs label priors. Got priors=None. Use evaluate(..., priors=training_labels)."
@@ -113,11 +113,11 @@ class Evaluation(Mapping[str, float]):
         return average_by_frequency(self._counts, self._training_counts, self._edges)
 
     def to_frame(self) -> Any:
-        """The values as a pandas DataFrame: one row per metric, a column ``value``, and ``expected`` where there is."""
+        """Return a pandas DataFrame with one row per metric, a column ``value`` and, if available, ``expected``."""
         try:
             import pandas as pd
         except ImportError as error:
-            msg = "to_frame needs pandas, which is not installed. Run: pip install pandas"
+            msg = "to_frame needs pandas, which is not installed. Install it with: pip install pandas"
             raise MissingExtraError(msg) from error
         columns = {"value": list(self.values())}
         if self.expected:
@@ -130,6 +130,6 @@ class Evaluation(Mapping[str, float]):
             return "\n".join([self._title, *(f"  {name:<{width}}  {value:.4f}" for name, value in self.items())])
         lines = [self._title, f"  {'':<{width}}  realised  expected"]
         for name, value in self.items():
-            promise = f"{self.expected[name]:.4f}" if name in self.expected else ""
-            lines.append(f"  {name:<{width}}  {value:>8.4f}  {promise:>8}".rstrip())
+            expected = f"{self.expected[name]:.4f}" if name in self.expected else ""
+            lines.append(f"  {name:<{width}}  {value:>8.4f}  {expected:>8}".rstrip())
         return "\n".join(lines)

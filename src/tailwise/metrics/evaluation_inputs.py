@@ -1,4 +1,4 @@
-"""What an evaluation reads: true labels, a selection and priors, checked against each other."""
+"""The inputs of an evaluation: true labels, a selection, priors and a filter, checked against each other."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
     from tailwise.inputs.priors import LabelPriors
 
-__all__ = ["left_out", "read_filter", "read_priors", "read_selection", "read_truth"]
+__all__ = ["read_filter", "read_priors", "read_selection", "read_truth", "without_pairs"]
 
 
 def read_truth(truth: Any, label_names: Any = None) -> Source:
-    """The true labels as a canonical CSR without stored zeros, and the file they came from."""
+    """Read true labels as a canonical CSR without stored zeros, with the file they came from."""
     if isinstance(truth, Chosen):
-        msg = f"truth must be a 0/1 matrix of true labels. Got a {type(truth).__name__}. truth comes before selection."
+        msg = f"truth must be a 0/1 matrix of true labels. Got a {type(truth).__name__}. Pass truth before selection."
         raise InputError(msg)
     source = Source.of(truth, label_names)
     if source.path is not None:
         return replace(source, matrix=as_labels(source.matrix, source.path))
-    remedy = "Give the true labels, not probabilities or scores; truth > 0 makes counts 0 and 1."
+    remedy = "Give true labels, not probabilities or scores; convert counts with truth > 0."
     return Source(as_indicator(truth, "truth", remedy))
 
 
 def read_selection(selection: Any, truth: Source) -> tuple[Source, Chosen]:
-    """The chosen labels, for as many instances and labels as the true ones; both, for either may say how many."""
+    """Read a selection for the instances and labels of the truth; return both, as either may have more labels."""
     selection = truth.read_selection(selection)
     if isinstance(selection, Chosen):
         truth = truth.widened(selection.n_labels)
@@ -45,7 +45,7 @@ def read_selection(selection: Any, truth: Source) -> tuple[Source, Chosen]:
 
 
 def read_priors(priors: Any, truth: Source) -> LabelPriors | None:
-    """The training frequencies of as many labels as the true ones, where given."""
+    """Read training frequencies, if given, for the labels of the truth."""
     label_priors, n_labels = truth.read_priors(priors), truth.matrix.shape[1]
     if label_priors is not None and label_priors.n_labels != n_labels:
         msg = f"priors covers {label_priors.n_labels} labels, truth has {n_labels}. Give the priors of the same labels."
@@ -54,7 +54,7 @@ def read_priors(priors: Any, truth: Source) -> LabelPriors | None:
 
 
 def read_filter(filter: Any, truth: Source) -> NDArray | None:
-    """The pairs (instance, label) to leave out, as ascending numbers instance * m + label."""
+    """Read the pairs (instance, label) to remove, as ascending numbers instance * m + label."""
     if filter is None:
         return None
     if is_path(filter):
@@ -69,13 +69,13 @@ def read_filter(filter: Any, truth: Source) -> NDArray | None:
     for name, column, size in (("instance", pairs[:, 0], n), ("label", pairs[:, 1], m)):
         if column.min() < 0 or column.max() >= size:
             came = column.min() if column.min() < 0 else column.max()
-            msg = f"filter must hold {name} numbers from 0 to {size - 1}. Got {came}. Is it of another data set?"
+            msg = f"filter must hold {name} numbers from 0 to {size - 1}. Got {came}. Use the filter of this data set."
             raise InputError(msg)
     return np.unique(pairs[:, 0].astype(np.int64) * m + pairs[:, 1].astype(np.int64))
 
 
-def left_out(truth: sp.csr_array, chosen: Chosen, keys: NDArray) -> tuple[sp.csr_array, Chosen]:
-    """Both without the pairs of a filter; the labels chosen after one that goes move up."""
+def without_pairs(truth: sp.csr_array, chosen: Chosen, keys: NDArray) -> tuple[sp.csr_array, Chosen]:
+    """Remove the pairs of a filter from both; the chosen labels after a removed one move up."""
     n, m = truth.shape
     rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(truth.indptr))
     kept = truth.copy()

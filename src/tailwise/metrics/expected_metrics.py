@@ -1,4 +1,4 @@
-"""What a selection could expect of its metrics, by the probabilities it was made from."""
+"""Expected values of metrics, according to label probabilities."""
 
 from __future__ import annotations
 
@@ -24,18 +24,20 @@ if TYPE_CHECKING:
 __all__ = ["check_comparable", "expect_metrics"]
 
 _PRECISIONS = ("precision", "ps-precision")
-_WITHOUT_CHANCE = ("catalogue-coverage",)  # a matter of the selection alone
+_WITHOUT_CHANCE = ("catalogue-coverage",)  # depends on the selection alone
 
 
 def check_comparable(labels: str, zero_division: float, filter: Any) -> None:
-    """Refuse averages that expected utilities do not know."""
+    """Refuse options that expected utilities do not support."""
     if filter is not None:
-        msg = "probabilities and filter exclude each other: what was expected counts all pairs. Leave one of them out."
+        msg = (
+            "probabilities and filter cannot be combined, because expected values include all pairs. Omit one of them."
+        )
         raise InputError(msg)
     if labels != "all" or zero_division != 0:
         msg = (
-            "probabilities need labels='all' and zero_division=0: expected utilities average over all labels, with "
-            f"0/0 = 0. Got labels={labels!r} and zero_division={zero_division!r}. Leave probabilities out."
+            "probabilities need labels='all' and zero_division=0, because expected utilities average over all labels "
+            f"with 0/0 = 0. Got labels={labels!r} and zero_division={zero_division!r}. Omit probabilities."
         )
         raise InputError(msg)
 
@@ -52,24 +54,9 @@ def expect_metrics(
     condition_positives: Any = None,
     label_weights: NDArray | None = None,
 ) -> dict[str, float]:
-    """The expectation of each metric that is a utility.
+    """Compute the expected value of each metric that is a utility.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Metrics. Left out are those that are no utility, and precisions where instances differ in their slots.
-    probabilities : array_like
-        Of the instances and labels that were chosen from.
-    chosen : Chosen
-        The labels that are evaluated.
-    k : int or None
-        Slots of every instance; None for as many as each has labels.
-    priors, propensity
-        For propensity-scored precision.
-    expectation, condition_positives
-        As for :func:`expected_utility`.
-    label_weights : ndarray of shape (m,), optional
-        What each label's part of macro averages and coverage is multiplied by.
+    Precisions are omitted if instances have different numbers of slots: k, or with k None the number of labels chosen.
     """
     candidates = Candidates.of(probabilities)
     if candidates.shape != chosen.shape:

@@ -1,4 +1,4 @@
-"""Macro metrics by how often a label was seen in training: tail, torso, head."""
+"""Macro metrics by training frequency: tail, torso, head."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEFAULT_EDGES = (10.0, 100.0)
 
 
 class FrequencyBin(NamedTuple):
-    """The labels of one range of training counts, and their averages."""
+    """Averages of the labels in one range of training counts."""
 
     name: str
     n_labels: int
@@ -31,7 +31,7 @@ class FrequencyBin(NamedTuple):
 
 
 def check_edges(bins: Any) -> NDArray:
-    """The edges between bins as an ascending array."""
+    """Check the edges between bins, and convert them to an array."""
     try:
         edges = np.asarray(bins, dtype=np.float64)
     except (TypeError, ValueError):
@@ -43,7 +43,7 @@ def check_edges(bins: Any) -> NDArray:
 
 
 def average_by_frequency(counts: LabelCounts, training_counts: NDArray, edges: NDArray) -> list[FrequencyBin]:
-    """One row per bin, the rarest labels first; a label whose count equals an edge lies below that edge."""
+    """Average each bin, from rare to frequent labels; a count equal to an edge belongs to the lower bin."""
     bins = np.searchsorted(edges, training_counts[counts.label], side="left")
     return [_average_bin(counts.where(bins == b), name) for b, name in enumerate(_name_bins(edges))]
 

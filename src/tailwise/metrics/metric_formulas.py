@@ -1,7 +1,7 @@
-"""Every metric is one line of the two tables here; to add one, add a line.
+"""The formulas of the metrics, one line each in two tables.
 
-A formula takes the counts it needs and ``ratio``, its only division: the rule for 0/0 lives there and nowhere else.
-What a formula returns is averaged, over labels or over instances; a single number is its own average.
+A formula takes counts and ``ratio``, which is used for every division and defines 0/0. Its values are averaged over
+labels or instances; a single number is its own average.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Ratio = Callable[[Any, Any], Any]
 
 
 def ratio_for(zero_division: float) -> Ratio:
-    """The division ``numerator / denominator`` that gives ``zero_division`` where the denominator is zero."""
+    """Return a division that gives ``zero_division`` if the denominator is zero."""
 
     def ratio(numerator: Any, denominator: Any) -> NDArray:
         numerator, denominator = np.broadcast_arrays(numerator, denominator)
@@ -31,25 +31,25 @@ def ratio_for(zero_division: float) -> Ratio:
 
 
 def average(values: Any, zero_division: float) -> float:
-    """The mean of the values that are not NaN; ``zero_division`` where there are none."""
+    """Average the values that are not NaN; ``zero_division`` if there are none."""
     values = np.asarray(values)
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if defined.size else float(zero_division)
 
 
 def fbeta(beta: float) -> Callable[..., Any]:
-    """F-measure in which recall counts ``beta`` times as much as precision."""
+    """Return the F-measure that weights recall ``beta`` times as much as precision."""
     b2 = beta * beta
     return lambda t, q, p, n, ratio: ratio((1 + b2) * t, b2 * p + q)
 
 
 def _harmonic_mean(a: NDArray, b: NDArray) -> NDArray:
-    # Of two zeros it is zero, not undefined: both were measured.
+    # The harmonic mean of two zeros is zero, not undefined.
     return 2 * a * b / np.where(a + b == 0, 1, a + b)
 
 
 def _sum_of_ratios(numerator: NDArray, denominator: NDArray) -> float:
-    # An instance with 0/0 adds nothing to either side of a quotient of two sums, whatever zero_division says.
+    # An instance with 0/0 adds nothing to either sum, regardless of zero_division.
     return ratio_for(0.0)(numerator, denominator).sum()
 
 

@@ -1,4 +1,4 @@
-"""The names of the metrics: which there are, which can be computed, and what a misspelt one may have meant."""
+"""The names of the metrics, their requirements, and suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailwise.utilities.parse import nearest_name
 
 __all__ = ["METRIC_NAMES", "find_label_formula", "resolve_names"]
 
-#: Every metric with a fixed name; ``macro-fbeta(B)`` exists for any number B above 0 besides.
+#: All metrics with a fixed name; in addition, there is ``macro-fbeta(B)`` for any number B above 0.
 METRIC_NAMES = (*INSTANCE_METRICS, *LABEL_METRICS)
 
 _NEEDS_PRIORS = ("ps-precision", "ps-precision-normalised", "ps-ndcg")
@@ -22,7 +22,7 @@ _FBETA = re.compile(r"macro-fbeta\((.*)\)")
 
 
 def resolve_names(metrics: str | Iterable[str] | None, *, has_priors: bool, is_ranked: bool) -> list[str]:
-    """The metrics to compute: those asked for, once each, or all that the input allows."""
+    """Return the requested metrics without repetitions, or by default all that the input allows."""
     if metrics is None:
         missing = set(() if has_priors else _NEEDS_PRIORS) | set(() if is_ranked else _NEEDS_RANKING)
         return [name for name in METRIC_NAMES if name not in missing]
@@ -37,7 +37,7 @@ def resolve_names(metrics: str | Iterable[str] | None, *, has_priors: bool, is_r
 
 
 def find_label_formula(name: str) -> Callable[..., Any]:
-    """The formula of a metric that is averaged over labels."""
+    """Return the formula of a metric that is averaged over labels."""
     if name in LABEL_METRICS:
         return LABEL_METRICS[name]
     match = _FBETA.fullmatch(name)
@@ -60,18 +60,18 @@ def _parse_beta(text: str) -> float:
 def _refuse_unknown(name: Any) -> NoReturn:
     known = (*METRIC_NAMES, "macro-fbeta(2)")
     nearest = nearest_name(str(name), known)
-    remedy = f"Did you mean {nearest!r}?" if nearest else f"There are {', '.join(METRIC_NAMES)} and macro-fbeta(B)."
-    msg = f"metrics must be names of metrics. Got {name!r}. {remedy}"
+    remedy = f"Did you mean {nearest!r}?" if nearest else f"Choose from {', '.join(METRIC_NAMES)} and macro-fbeta(B)."
+    msg = f"metrics must be known names. Got {name!r}. {remedy}"
     raise InputError(msg)
 
 
 def _check_available(name: str, *, has_priors: bool, is_ranked: bool) -> None:
     if name in _NEEDS_PRIORS and not has_priors:
-        msg = f"{name} needs label priors. Got priors=None. Give priors=training_labels (--priors FILE)."
+        msg = f"{name} needs label priors. Got priors=None. Use priors=training_labels (--priors FILE)."
         raise InputError(msg)
     if name in _NEEDS_RANKING and not is_ranked:
         msg = (
-            f"{name} needs a ranked selection. Got a 0/1 matrix, whose labels have no order. "
+            f"{name} needs a ranked selection. Got a 0/1 matrix, which has no order of labels. "
             "Give a Selection (a file of tailwise select) or an (n, k) array of labels, best first."
         )
         raise InputError(msg)

@@ -1,4 +1,4 @@
-"""From features to probabilities: the label tree, calibration, and how well calibrated probabilities are."""
+"""Models that estimate label probabilities, their calibration, and reliability diagrams."""
 
 from tailwise.models.calibrator import Calibrator
 from tailwise.models.label_tree import LabelTree

@@ -1,4 +1,4 @@
-"""What surrounds a candidate and says something about it that its probability does not."""
+"""Features of a candidate's context that inform about it beyond its probability."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SMALLEST_SUM = 1e-12
 
 
 def describe_context(rows: Rows, label_counts: NDArray | None) -> NDArray:
-    """Three numbers about each candidate, (nnz, 3).
+    """Compute three numbers for each candidate, (nnz, 3).
 
-    The logarithms of one plus its rank among the candidates of its instance (the most probable has rank 0; ties: the
-    smaller label), of the sum of their probabilities, and of one plus the training count of its label (0 where
+    They are the logarithms of one plus its rank among the candidates of its instance (0 for the most probable; ties go
+    to the smaller label), of the sum of their probabilities, and of one plus the training count of its label (0 if
     unknown).
     """
     sizes = np.diff(rows.indptr)

@@ -1,4 +1,4 @@
-"""The curves from a model's probabilities to calibrated ones. All of them rise with the probability."""
+"""Calibration curves, which map the probabilities of a model to calibrated ones. All of them are increasing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CURVES", "FITTERS", "CalibrationCurve", "InContext", "Logistic", "PiecewiseLinear"]
 
-# Logits are cut off where the probabilities of models are rounded to 0 or 1 (single precision is finer near 0).
+# Probabilities are clipped to the range in which models do not round them to 0 or 1 (single precision).
 LOWEST, HIGHEST = 1e-12, 1 - 6e-8
 SLOPES, OFFSETS, NOT_ABOVE_ZERO, FREE = (1e-3, 1e3), (-50.0, 50.0), (-50.0, 0.0), (-50.0, 50.0)
 
@@ -40,7 +40,7 @@ class Logistic(NamedTuple):
 
 
 class InContext(NamedTuple):
-    """A piecewise linear curve of the logistic function of a weighted sum of one, the logit, and the context."""
+    """A piecewise linear curve of the logistic function of a weighted sum of 1, the logit and the context."""
 
     weights: NDArray
     knots: NDArray
@@ -55,13 +55,13 @@ CalibrationCurve = PiecewiseLinear | Logistic | InContext
 
 
 def fit_isotonic(probabilities: NDArray, is_true: NDArray, context: NDArray | None = None) -> PiecewiseLinear:
-    r"""The rising step function with the least squared error, made continuous.
+    r"""Fit the increasing step function with the least squared error, made continuous.
 
-    Each step is represented by one knot: the mean probability of its candidates, and the share of them that is true.
-    Between the knots the curve is linear (Oron and Flournoy, "Centered isotonic regression", 2017), so that candidates
-    that the model ranked apart stay apart where a step would tie them. From (0, 0) to the first knot it is linear, too;
-    beyond the last it is constant. No step says "never" or "always": n candidates without a true one count as one in
-    n + 2, n true ones as n + 1 in n + 2.
+    Each step is represented by one knot: the mean probability of its candidates, and the fraction of them that is true.
+    The curve is linear between the knots (Oron and Flournoy, "Centered isotonic regression", 2017), so candidates with
+    different probabilities are not tied as they would be on a step. It is also linear from (0, 0) to the first knot,
+    and constant beyond the last. No step is at 0 or 1: if none of n candidates is true, the value is 1 / (n + 2); if
+    all are, it is (n + 1) / (n + 2).
     """
     points, group = np.unique(probabilities, return_inverse=True)
     sizes = np.bincount(group)
@@ -77,7 +77,7 @@ def fit_isotonic(probabilities: NDArray, is_true: NDArray, context: NDArray | No
 
 
 def _without_certainty(values: NDArray, n: NDArray) -> NDArray:
-    """Only the first step can be at 0 and only the last at 1; both keep their order with their neighbours."""
+    """Move the first step away from 0 and the last away from 1, without passing their neighbours."""
     values = values.copy()
     if values[-1] >= 1:
         values[-1] = max((n[-1] + 1) / (n[-1] + 2), *values[-2:-1], 0.0)
@@ -87,19 +87,19 @@ def _without_certainty(values: NDArray, n: NDArray) -> NDArray:
 
 
 def fit_platt(probabilities: NDArray, is_true: NDArray, context: NDArray | None = None) -> Logistic:
-    """Slope and offset of the largest likelihood; with Platt's targets, which never say "never" or "always"."""
+    """Fit slope and offset by maximum likelihood of Platt's targets, which are never 0 or 1."""
     offset, slope = _fit_logistic(_columns(probabilities), is_true, (OFFSETS, SLOPES))
     return Logistic(float(slope), float(offset))
 
 
 def fit_temperature(probabilities: NDArray, is_true: NDArray, context: NDArray | None = None) -> Logistic:
-    """The slope, one over the temperature, of the largest likelihood; a probability of one half stays."""
+    """Fit the slope, the inverse temperature, by maximum likelihood; a probability of 1/2 does not change."""
     _, slope = _fit_logistic(_columns(probabilities), is_true, ((0.0, 0.0), SLOPES))
     return Logistic(float(slope), 0.0)
 
 
 def fit_in_context(probabilities: NDArray, is_true: NDArray, context: NDArray | None = None) -> InContext:
-    """Weights of the largest likelihood, then an isotonic curve; a better rank never counts against a candidate."""
+    """Fit weights by maximum likelihood, then an isotonic curve; a better rank never lowers a probability."""
     columns = _columns(probabilities, context)
     weights = _fit_logistic(columns, is_true, (OFFSETS, SLOPES, NOT_ABOVE_ZERO, FREE, FREE))
     curve = fit_isotonic(expit(columns @ weights), is_true)
@@ -107,7 +107,7 @@ def fit_in_context(probabilities: NDArray, is_true: NDArray, context: NDArray | 
 
 
 def _fit_logistic(columns: NDArray, is_true: NDArray, bounds: tuple[tuple[float, float], ...]) -> NDArray:
-    """Weights of the columns with the largest likelihood of Platt's targets; the search starts from a slope of one."""
+    """Fit column weights by maximum likelihood of Platt's targets, starting from a slope of 1."""
     n_true = float(is_true.sum())
     n_false = is_true.size - n_true
     targets = np.where(is_true > 0, (n_true + 1) / (n_true + 2), 1 / (n_false + 2))
@@ -123,7 +123,7 @@ def _fit_logistic(columns: NDArray, is_true: NDArray, bounds: tuple[tuple[float,
 
 
 def _columns(probabilities: NDArray, context: NDArray | None = None) -> NDArray:
-    """One, the logit, and the context: (nnz, 2) or more."""
+    """Return the columns 1, logit and context: (nnz, 2) or more."""
     p = np.clip(np.asarray(probabilities, dtype=np.float64), LOWEST, HIGHEST)
     parts = [np.ones(p.size), np.log(p) - np.log1p(-p)]
     return np.column_stack(parts if context is None else [*parts, context])

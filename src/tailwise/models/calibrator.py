@@ -1,4 +1,4 @@
-"""Calibrator: probabilities that come true as often as they say."""
+"""Calibration of probabilities on labelled data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
-from tailwise.inputs.checks import check_choice, is_integer
+from tailwise.inputs.checks import check_choice, check_size
 from tailwise.inputs.paths import Source
 from tailwise.metrics.evaluation_inputs import read_priors, read_truth
 from tailwise.metrics.frequency import DEFAULT_EDGES, check_edges
@@ -32,36 +32,36 @@ if TYPE_CHECKING:
 __all__ = ["Calibrator", "check_parameters"]
 
 GROUPINGS = ("all", "frequency")
-# A frequency bin with fewer true or fewer false candidates than this says too little about itself.
+# A frequency bin with fewer true or false candidates than this has too little data for its own curve.
 FEWEST_OF_A_KIND = 10
 
 
 class Calibrator(BaseEstimator):
-    r"""Learn how often a model's probabilities come true, and correct them.
+    r"""Calibrate the probabilities of a model, using a batch with known labels.
 
-    For the candidates (i, j) of a batch with known labels, probabilities :math:`\eta_{ij}` and truth
-    :math:`y_{ij} \in \{0, 1\}`, find a rising curve c, over all candidates or one per frequency bin of the labels, with
+    For the candidates (i, j) of the batch, with probabilities :math:`\eta_{ij}` and truth
+    :math:`y_{ij} \in \{0, 1\}`, fit an increasing curve c, for all candidates or per frequency bin of the labels:
 
-    - ``"isotonic"``: the least :math:`\sum_{ij} (c(\eta_{ij}) - y_{ij})^2` of all rising curves, its steps joined by
-      lines;
-    - ``"platt"``: the largest likelihood of :math:`c(\eta) = \sigma(a \operatorname{logit} \eta + b)`, a > 0;
-    - ``"temperature"``: the same with b = 0; a is one over the temperature;
+    - ``"isotonic"``: minimise :math:`\sum_{ij} (c(\eta_{ij}) - y_{ij})^2` over all increasing curves, and connect the
+      steps by lines;
+    - ``"platt"``: maximise the likelihood of :math:`c(\eta) = \sigma(a \operatorname{logit} \eta + b)`, a > 0;
+    - ``"temperature"``: the same with b = 0, where a is the inverse temperature;
     - ``"context"``: the isotonic curve of :math:`\sigma(a \operatorname{logit} \eta + b + c \log(1 + r) + d \log s +
       e \log(1 + N))`, with the rank r of the candidate in its instance (from 0), the sum s of the probabilities there,
-      and the training count N of its label (left out where priors are not given); a > 0, c <= 0.
+      and the training count N of its label (omitted without priors); a > 0, c <= 0.
 
-    The curves rise, so that of two candidates of one bin the more probable one never becomes the less probable one; by
-    ``"context"`` of two candidates of one instance whose labels are equally frequent.
+    The curves preserve the order of candidates of the same bin or, with ``"context"``, of candidates of the same
+    instance with equally frequent labels.
 
     Parameters
     ----------
     method : {"isotonic", "platt", "temperature", "context"}
-        The kind of curve. Isotonic fits any shape and wants some thousand true candidates; Platt gets by with a
-        hundred; temperature only makes a model more or less sure of itself. Context knows more, and raised macro-F1
-        most in our trials; shortlists must be as long when it is used as when it was fitted.
+        The kind of curve. Isotonic fits any shape and needs a few thousand true candidates; Platt needs about a
+        hundred; temperature only makes a model more or less confident. Context uses more information and gave the
+        largest gain in macro-F1 in our experiments; shortlists must have the same length in fit and transform.
     by : {"all", "frequency"}
-        One curve for all candidates, or one for each frequency bin of the labels: models often promise too little for
-        rare labels. A bin with fewer than 10 true or 10 false candidates takes the curve of all.
+        One curve for all candidates, or one for each frequency bin of the labels: models often underestimate rare
+        labels. A bin with fewer than 10 true or 10 false candidates uses the curve for all.
     bins : sequence of float
         Edges on training counts for ``by="frequency"``; by default tail <= 10 < torso <= 100 < head.
     random_state : int
@@ -70,17 +70,17 @@ class Calibrator(BaseEstimator):
     Attributes
     ----------
     n_labels_ : int
-        Number of labels m of the batch it was fitted on.
+        Number of labels m of the batch used in fit.
     curves_ : tuple of callable
-        From a probability to its calibrated value; one, or one per frequency bin, the rarest labels first.
+        The map from probabilities to calibrated ones: one, or one per frequency bin, from rare to frequent labels.
     label_bins_ : ndarray of int, shape (m,), or None
-        Frequency bin of each label; None where one curve serves for all.
+        Frequency bin of each label; None if there is one curve for all.
     label_counts_ : ndarray of shape (m,), or None
-        Training count of each label, where it was given and is used.
+        Training count of each label, if given and used.
 
     Examples
     --------
-    A model that says 0.2 where 0.4 comes true:
+    A model that predicts 0.2 for labels with true probability 0.4:
 
     >>> import numpy as np, tailwise as tw
     >>> truth = np.random.default_rng(0).random((2000, 5)) < 0.4
@@ -108,16 +108,16 @@ class Calibrator(BaseEstimator):
         Parameters
         ----------
         probabilities : array_like or path
-            Label probabilities of a held-out batch, in any form that :meth:`Candidates.of` takes, or a file.
+            Label probabilities of a held-out batch, in any form that :meth:`Candidates.of` accepts, or a file.
         truth : array_like, sparse matrix or path
-            Its true labels as a 0/1 matrix of shape (n, m). True labels that are no candidates are left aside.
+            Its true labels as a 0/1 matrix of shape (n, m). True labels that are not candidates are ignored.
         priors : LabelPriors, array_like, sparse matrix or path, optional
-            Training labels, for ``by="frequency"`` and, where known, for ``method="context"``.
+            Training labels: required for ``by="frequency"``, optional for ``method="context"``.
 
         Returns
         -------
         Calibrator
-            This one, fitted. O(nnz log nnz) time.
+            This calibrator. Fitting takes O(nnz log nnz) time.
         """
         check_parameters(self)
         candidates, true = read_pair(probabilities, truth)
@@ -126,13 +126,13 @@ class Calibrator(BaseEstimator):
         is_true = find_true(candidates, true)
         if not is_true.any():
             msg = (
-                "truth must hold at least one candidate of probabilities, or there is nothing to learn from. Got none. "
-                "Are the rows of both in the same order?"
+                "truth must contain at least one candidate of probabilities. Got none. "
+                "Check that the rows of both are in the same order."
             )
             raise InputError(msg)
         label_counts = None if label_priors is None or self.method != "context" else label_priors.counts
         curves = self._fit_curves(candidates, is_true, label_bins, label_counts)
-        # All at once: after Ctrl-C a calibrator is what it was before.
+        # Assigned at once, so that Ctrl-C leaves the calibrator unchanged.
         self.n_labels_, self.curves_, self.label_bins_, self.label_counts_ = (
             candidates.n_labels,
             curves,
@@ -144,31 +144,31 @@ class Calibrator(BaseEstimator):
     def fit_cross_validated(
         self, estimator: Any, X: Any, Y: Any, *, folds: int = 5, progress: bool = False, **options: Any
     ) -> Calibrator:
-        """Fit the curves where no labels can be held out: by cross-validation of the model.
+        """Fit the curves by cross-validation of the model, if no labels can be held out.
 
-        Copies of the model are trained on all folds but one and predict that one; the curves are fitted to the
-        predictions of all folds together. Train the model that you will use on all of X and Y yourself.
+        Copies of the model are trained on all folds but one and predict the remaining one; the curves are fitted to
+        the predictions for all folds. Train the model that you will use on all of X and Y yourself.
 
         Parameters
         ----------
         estimator : estimator
             A :class:`LabelTree`, or any multi-label estimator that :func:`tailwise.models.adapters.from_sklearn`
-            reads. It is copied, never fitted itself.
+            supports. Only copies of it are fitted.
         X : array_like or sparse matrix of shape (n, n_features)
             Training features.
         Y : 0/1 matrix of shape (n, m)
             Training labels, dense or sparse; also the priors for ``by="frequency"``.
         folds : int
-            Number of parts.
+            Number of folds.
         progress : bool
-            Show a progress bar on standard error, one step a fold.
+            Whether to show a progress bar on standard error, one step per fold.
         **options
-            Passed on to the model's ``predict_proba``: ``top=100``, for instance.
+            Passed to ``predict_proba`` of the model, for instance ``top=100``.
 
         Returns
         -------
         Calibrator
-            This one, fitted.
+            This calibrator.
         """
         check_parameters(self)
         true = read_truth(Y).matrix
@@ -181,7 +181,7 @@ class Calibrator(BaseEstimator):
         Parameters
         ----------
         probabilities : array_like or path
-            In any form that :meth:`Candidates.of` takes, or a file; the input is not changed.
+            Label probabilities in any form that :meth:`Candidates.of` accepts, or a file; the input is not changed.
 
         Returns
         -------
@@ -199,7 +199,7 @@ class Calibrator(BaseEstimator):
         return own_csr(Candidates(rows.indptr, rows.labels, after, candidates.n_labels))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted calibrator to a file (.npz); it appears whole or not at all."""
+        """Write the fitted calibrator to an .npz file."""
         check_is_fitted(self)
         save_fitted(path, self.get_params(), {name: getattr(self, name) for name in FITTED})
 
@@ -230,29 +230,27 @@ class Calibrator(BaseEstimator):
             return (overall,)
         return tuple(
             fit(rows.values[own], is_true[own], None if context is None else context[own])
-            if _says_enough(is_true[own])
+            if _is_enough(is_true[own])
             else overall
             for own in _find_members(rows.labels, label_bins, check_edges(self.bins).size + 1)
         )
 
 
 def check_parameters(calibrator: Calibrator) -> None:
-    """Refuse parameters that break their rules."""
+    """Refuse invalid parameters."""
     check_choice("method", calibrator.method, tuple(FITTERS))
     check_choice("by", calibrator.by, GROUPINGS)
     check_edges(calibrator.bins)
-    if not is_integer(calibrator.random_state) or calibrator.random_state < 0:
-        msg = f"random_state must be an integer of at least 0. Got {calibrator.random_state!r}."
-        raise InputError(msg)
+    check_size("random_state", calibrator.random_state, 0)
 
 
-def _says_enough(is_true: NDArray) -> bool:
+def _is_enough(is_true: NDArray) -> bool:
     n_true = int(is_true.sum())
     return min(n_true, is_true.size - n_true) >= FEWEST_OF_A_KIND
 
 
 def _find_members(labels: NDArray, label_bins: NDArray | None, n_curves: int) -> Iterator[Any]:
-    """What to index the candidates with, for each curve."""
+    """Yield an index of the candidates of each curve."""
     if label_bins is None:
         yield slice(None)
     else:

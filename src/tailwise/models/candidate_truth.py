@@ -1,4 +1,4 @@
-"""Which candidates are true: what calibration and reliability both start from."""
+"""Candidates and their true labels, for calibration and reliability."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ __all__ = ["find_true", "read_candidates", "read_pair"]
 
 
 def read_candidates(probabilities: Any, n_labels: int) -> Candidates:
-    """The candidates of a batch with a known number of labels."""
+    """Read the candidates of a batch with a known number of labels."""
     candidates = Candidates.of(load_if_path(probabilities))
     if candidates.n_labels != n_labels:
         msg = (
-            f"probabilities must be of {n_labels} labels. Got {candidates.n_labels}. "
-            f"Use Candidates.of(probabilities, n_labels={n_labels}) where a pair or a table does not tell the number."
+            f"probabilities must have {n_labels} labels. Got {candidates.n_labels}. For a pair or a table, "
+            f"use Candidates.of(probabilities, n_labels={n_labels})."
         )
         raise InputError(msg)
     return candidates
 
 
 def read_pair(probabilities: Any, truth: Any) -> tuple[Candidates, sp.csr_array]:
-    """Candidates and true labels of the same instances and labels."""
+    """Read candidates and true labels of the same instances and labels."""
     source = read_truth(truth)
     true = source.matrix
     candidates = read_candidates(source.read_matrix(probabilities), true.shape[1])
@@ -42,7 +42,7 @@ def read_pair(probabilities: Any, truth: Any) -> tuple[Candidates, sp.csr_array]
 
 
 def find_true(candidates: Candidates, truth: sp.csr_array) -> NDArray:
-    """1.0 for each candidate that is a true label, 0.0 for each that is none; (nnz,), in the order of the rows."""
+    """Return 1.0 for each candidate that is a true label and 0.0 for the others; (nnz,), row by row."""
     places = _number(candidates.rows.indptr, candidates.rows.labels, candidates.n_labels)
     wanted = _number(truth.indptr, truth.indices, candidates.n_labels)
     is_true = np.zeros(places.size)
@@ -53,7 +53,7 @@ def find_true(candidates: Candidates, truth: sp.csr_array) -> NDArray:
 
 
 def _number(indptr: NDArray, labels: NDArray, n_labels: int) -> NDArray:
-    """The cells of a matrix numbered row by row: ascending, as both sides are canonical."""
+    """Number the entries of a canonical matrix by their cell, row by row, in ascending order."""
     rows = np.repeat(np.arange(indptr.size - 1, dtype=np.int64), np.diff(indptr))
     rows *= n_labels
     rows += labels

@@ -1,4 +1,4 @@
-"""What a label tree accepts: features, label matrices, parameters."""
+"""Checks of the features, labels and parameters of a label tree."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ __all__ = ["check_features", "check_labels", "check_n_jobs", "check_parameters",
 
 TREES = ("k-means", "random", "huffman")
 LOSSES = ("logistic", "squared-hinge")
-LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn's contract asks for
+LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn estimators use
 
 
 def check_features(estimator: LabelTree, features: Any, *, reset: bool) -> Matrix:
-    """Features as float32 CSR rows; the first time (reset) their number is remembered, later it must be the same."""
+    """Convert features to float32 CSR rows; with `reset` store their number, otherwise check it."""
     check_matrix(features, "X")
     options = {"accept_sparse": "csr", "dtype": np.float32}
     try:
         matrix = _validate(estimator, features, reset=reset, **options)
-    except TypeError:  # what is no number at all; scikit-learn's contract asks for a TypeError there
+    except TypeError:  # values that are not numbers, for which scikit-learn requires a TypeError
         raise
     except ValueError as error:
         raise InputError(str(error)) from error
@@ -46,7 +46,7 @@ def check_features(estimator: LabelTree, features: Any, *, reset: bool) -> Matri
 
 
 def _unit_rows(csr: sp.csr_array) -> NDArray:
-    """The values with every row scaled to length 1; an empty row stays empty."""
+    """Return the values with every row scaled to length 1; empty rows stay empty."""
     rows = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
     lengths = np.sqrt(np.bincount(rows, weights=np.square(csr.data, dtype=np.float64), minlength=csr.shape[0]))
     lengths[lengths == 0.0] = 1.0
@@ -54,7 +54,7 @@ def _unit_rows(csr: sp.csr_array) -> NDArray:
 
 
 def check_labels(labels: Any, n_instances: int) -> sp.csr_array:
-    """A 0/1 matrix with one row an instance, as CSR without stored zeros."""
+    """Convert a 0/1 matrix with one row per instance to CSR without stored zeros."""
     if labels is None:
         msg = "requires y to be passed, but the target y is None: Y must be a 0/1 matrix of shape (n, m)."
         raise InputError(msg)
@@ -62,7 +62,7 @@ def check_labels(labels: Any, n_instances: int) -> sp.csr_array:
     matrix = labels if sp.issparse(labels) else _as_dense(labels)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         msg = (
-            f"Y must be a 0/1 matrix of shape (n, m), one column a label. Got shape {matrix.shape}. "
+            f"Y must be a 0/1 matrix of shape (n, m), one column per label. Got shape {matrix.shape}. "
             "Use sklearn.preprocessing.MultiLabelBinarizer for lists of labels."
         )
         raise InputError(msg)
@@ -73,7 +73,7 @@ def check_labels(labels: Any, n_instances: int) -> sp.csr_array:
 
 
 def check_parameters(estimator: LabelTree) -> None:
-    """Refuse parameters that break their rules."""
+    """Refuse invalid parameters."""
     if isinstance(estimator.tree, str):
         check_choice("tree", estimator.tree, TREES)
     check_choice("loss", estimator.loss, LOSSES)
@@ -93,12 +93,12 @@ def check_parameters(estimator: LabelTree) -> None:
     _check_number("positive_weight", estimator.positive_weight, above=True)
     _check_number("tolerance", estimator.tolerance, above=False)
     if estimator.n_trees > 1 and not (isinstance(estimator.tree, str) and estimator.tree != "huffman"):
-        msg = f"n_trees must be 1 for a tree that is given or Huffman's: all would be equal. Got {estimator.n_trees}."
+        msg = f"n_trees must be 1 for a Huffman or user-defined tree, as all would be equal. Got {estimator.n_trees}."
         raise InputError(msg)
 
 
 def check_random(random_state: Any) -> np.random.RandomState:
-    """The generator behind a seed, or the one given."""
+    """Return the generator for a seed, or the one given."""
     try:
         return check_random_state(random_state)
     except ValueError as error:
@@ -110,7 +110,7 @@ def check_random(random_state: Any) -> np.random.RandomState:
 
 
 def check_n_jobs(n_jobs: Any) -> int | None:
-    """The number of threads as :class:`tailwise.engines.Threads` takes it: None for all cores."""
+    """Return the number of threads for :class:`tailwise.engines.Threads`: None for all cores."""
     if n_jobs is None or (is_integer(n_jobs) and n_jobs == -1):
         return None
     if not is_integer(n_jobs) or n_jobs < 1:
@@ -139,7 +139,7 @@ def _as_dense(labels: Any) -> NDArray:
     try:
         matrix = np.asarray(labels)
     except ValueError as error:
-        msg = "Y must be a matrix with rows of one length. Got rows that differ. Use MultiLabelBinarizer for lists."
+        msg = "Y must be a matrix with rows of equal length. Got different lengths. Use MultiLabelBinarizer for lists."
         raise InputError(msg) from error
     if matrix.dtype.kind not in "fiub":
         msg = f"Y must hold only 0 and 1. Got an array of dtype {matrix.dtype}. Use MultiLabelBinarizer for names."

@@ -1,4 +1,4 @@
-"""Jobs of different size, shared between threads: whoever is free takes the next."""
+"""Jobs of different sizes shared between threads: an idle thread takes the next job."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def share_jobs(
     work: Callable[[Job, Room], Result],
     watch: Callable[[Iterable[int]], Iterable[int]] = iter,
 ) -> list[Result]:
-    """Call ``work(job, room)`` for every job, the results in the order of the jobs.
+    """Call ``work(job, room)`` for every job, and return the results in the order of the jobs.
 
-    Each thread has a room of its own. `watch` is given the numbers of the jobs and gives them back one by one, as a
-    progress bar does. After a failure, or Ctrl-C, no thread begins another job.
+    `make_room` allocates working memory for each thread. `watch` wraps the iteration over job numbers, as a progress
+    bar does. After a failure or Ctrl-C, no thread begins another job.
     """
     results: list[Result | None] = [None] * len(jobs)
     numbers = iter(watch(range(len(jobs))))

@@ -1,4 +1,4 @@
-"""`LabelTree`: a probabilistic label tree with scikit-learn's contract."""
+"""`LabelTree`: a probabilistic label tree as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -39,57 +39,57 @@ __all__ = ["LabelTree"]
 
 
 class LabelTree(ClassifierMixin, BaseEstimator):
-    r"""Label probabilities for many labels from sparse features: a probabilistic label tree.
+    r"""Probabilistic label tree: estimates probabilities of many labels from sparse features.
 
-    The labels are the leaves of a tree. Each node v has a classifier that estimates, from the instances that reach its
-    parent, the probability that v is reached, too; the probability of label j is the product along its path,
+    The labels are the leaves of a tree. Each node v has a classifier for instances that reach its parent, which
+    estimates the probability that they reach v; the probability of label j is the product along its path,
 
     .. math:: \eta_j(x) = \prod_{v \in \text{path}(j)} P(z_v = 1 \mid z_{\text{parent}(v)} = 1, x),\qquad
         z_v = 1 \text{ if } x \text{ has a label below } v.
 
-    Only a small part of the tree is looked at to find the best labels of an instance, and they are the best for sure.
+    Finding the best labels of an instance takes only a small part of the tree, and the result is exact.
 
     Parameters
     ----------
     tree : {"k-means", "random", "huffman"} or array_like of int
-        How the tree is built: similar labels together (balanced spherical k-means on the means of their positives'
-        features); at random; frequent labels near the root; or the parent of every node, labels first
+        How to build the tree: with similar labels together (balanced spherical k-means on the mean features of their
+        positives); at random; with frequent labels near the root; or from the parent of every node, labels first
         (:meth:`tailwise.models.Tree.from_parents`).
     arity : int
-        Most children of an inner node above the lowest.
+        Maximum number of children of an inner node above the lowest inner level.
     leaf_size : int
-        Most labels below a lowest inner node. Huffman's tree does not use it.
+        Maximum number of labels below a node of the lowest inner level. Not used by Huffman trees.
     n_trees : int
-        Trees whose probabilities are averaged.
+        Number of trees whose probabilities are averaged.
     loss : {"logistic", "squared-hinge"}
-        "logistic" gives probabilities; "squared-hinge" often ranks better, and what it gives, the logistic function of
-        :math:`3 w \cdot x + 1` for each node, wants a :class:`tailwise.Calibrator` to be a probability.
+        "logistic" gives probabilities. "squared-hinge" often ranks better; its scores, the logistic function of
+        :math:`3 w \cdot x + 1` for each node, need a :class:`tailwise.Calibrator` to become probabilities.
     normalise : bool
-        Scale every feature row to length 1 first. Raw counts then train as well as TF-IDF, and C means the same.
+        Whether to scale every feature row to length 1. Raw counts then train as well as TF-IDF, with the same C.
     C : float, optional
-        Cost of an error, beside half the squared length of the weights; by default 10 for the logistic loss and 1 for
-        the squared hinge.
+        Cost of an error, relative to half the squared norm of the weights; by default 10 for the logistic loss and 1
+        for the squared hinge.
     positive_weight : float
-        Cost of an error on a positive, in units of C. Values above 1 rank rare labels higher: 4, with ``C=0.5`` and
-        the squared hinge, ranked best on library records.
+        Factor of C for errors on positives. Values above 1 rank rare labels higher: 4, with ``C=0.5`` and the squared
+        hinge, ranked best on library records.
     threshold : float, optional
-        Weights that are smaller, in absolute value, are dropped: the model is smaller and faster. By default 0.2 for
+        Weights with a smaller absolute value are dropped, which makes the model smaller and faster. By default 0.2 for
         the logistic loss and 0.1 for the squared hinge, whose weights are smaller.
     tolerance : float
-        Training of a node ends when no dual variable moved by more than this share of C in an epoch.
+        Training of a node stops when no dual variable changes by more than this fraction of C in an epoch.
     max_epochs : int
-        Training of a node ends after so many epochs.
+        Maximum number of epochs for a node.
     n_jobs : int, optional
-        Threads; None or -1 for all cores. Results are the same for every number.
+        Number of threads; None or -1 for all cores. Results do not depend on it.
     random_state : int, RandomState instance or None
         Seed of the clustering and of the order of instances.
     progress : bool
-        Show a progress bar on standard error.
+        Whether to show a progress bar on standard error.
 
     Attributes
     ----------
     n_features_in_, n_labels_ : int
-        Numbers of features and of labels.
+        Numbers of features and labels.
     priors_ : LabelPriors
         Training frequencies of the labels.
     trees_ : list of FittedTree
@@ -97,10 +97,10 @@ class LabelTree(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    A label never seen in training, and every node with only such labels below, gets the probability 1 / (n + 2) given
-    its parent, which n instances reach. Instances without labels train the children of the root. Empty feature rows are
-    accepted; the biases decide for them. Ctrl-C or an error during fit leaves the estimator as it was.
-    Paper: appendix on efficient inference with probabilistic label trees.
+    A label that does not occur in training, and every node with only such labels below it, has probability 1 / (n + 2)
+    given its parent, which n instances reach. Instances without labels are used to train the children of the root.
+    Empty feature rows are accepted; the biases determine their probabilities. Ctrl-C or an error during fit leaves the
+    estimator unchanged. Paper: appendix on efficient inference with probabilistic label trees.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like or sparse matrix of shape (n, features)
-            Features; kept in single precision.
+            Features; converted to single precision.
         Y : array_like or sparse matrix of shape (n, m)
             0/1 matrix of the labels.
 
@@ -173,7 +173,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
             seed = int(check_random(self.random_state).randint(2**31 - 1))
             with self._threads() as threads:
                 self.trees_ = fit_trees(self, matrix, labels, seed, threads)
-        except BaseException:  # Ctrl-C, too: a model that was fitted before goes on working
+        except BaseException:  # also Ctrl-C: a model fitted before stays usable
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
@@ -183,32 +183,32 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any, top: int = 100, *, beam: int | None = None) -> sp.csr_array:
-        """Probabilities of the most probable labels.
+        """Estimate the probabilities of the most probable labels.
 
         Parameters
         ----------
         X : array_like or sparse matrix of shape (n, features)
             Features.
         top : int
-            Labels per instance, at most m of them.
+            Labels per instance; at most m are used.
         beam : int, optional
-            Follow only so many nodes of each level: faster, and no longer exact.
+            Beam width, the number of nodes kept per level: faster, but not exact. Default: exact search.
 
         Returns
         -------
         csr_array of float32, shape (n, m)
-            With ``top`` stored entries a row (fewer where a beam finds fewer), labels ascending.
+            ``top`` stored entries per row (a beam may find fewer), with ascending labels.
         """
         found = self.search(X, min(check_size("top", top, 1), self._fitted_labels()), beam=beam)
         return _as_csr(found.labels, found.probabilities.astype(np.float32), self.n_labels_)
 
     def predict(self, X: Any, k: int | None = None) -> Any:
-        """The k most probable labels of each instance; without k, those of probability 1/2 or more.
+        """Predict the k most probable labels of each instance; without k, those with probability 1/2 or more.
 
         Returns
         -------
         csr_array or ndarray of shape (n, m)
-            0/1 matrix, sparse where Y was sparse in `fit`, and of the type that Y had.
+            A 0/1 matrix, sparse or dense like Y in `fit`, and of the dtype of a dense Y.
         """
         n_labels = self._fitted_labels()
         found = self._search_likely(X) if k is None else self.search(X, check_size("k", k, 1, n_labels))
@@ -218,7 +218,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         return _as_csr(found.labels, ones, n_labels).toarray().astype(self._output_type)
 
     def search(self, X: Any, k: int, *, beam: int | None = None, weights: Any = None) -> Found:
-        r"""The k labels of largest :math:`w_j \eta_j` for each instance, best first, and how much of the tree was seen.
+        r"""Find the k labels with the largest :math:`w_j \eta_j` for each instance, best first.
 
         Parameters
         ----------
@@ -227,14 +227,15 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         k : int
             Labels per instance.
         beam : int, optional
-            Follow only so many nodes of each level: faster, and no longer exact.
+            Beam width, the number of nodes kept per level: faster, but not exact. Default: exact search.
         weights : array_like of shape (m,), optional
-            Weights w of the labels, at least 0; by default all 1.
+            Non-negative weights w of the labels; by default all 1.
 
         Returns
         -------
         Found
-            With ``labels`` and ``probabilities`` of shape (n, k) and ``visited``, the number of nodes, of shape (n,).
+            ``labels`` and ``probabilities`` of shape (n, k), and ``visited``, the number of nodes visited, of shape
+            (n,).
         """
         n_labels = self._fitted_labels()
         check_size("k", k, 1, n_labels)
@@ -247,7 +248,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
     def select(
         self, X: Any, utility: Utility | str, k: int, *, method: str = "auto", top: int = 100, **options: Any
     ) -> TreeSelection:
-        r"""Choose k labels for each instance so that the batch as a whole scores best.
+        r"""Choose k labels for each instance to maximise a utility of the whole batch.
 
         Parameters
         ----------
@@ -258,21 +259,22 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         k : int
             Labels per instance.
         method : {"auto", "tree", ...}
-            "tree" searches the tree for the labels of largest gain, without a shortlist: the exact optimum of a utility
-            that is linear in the predictions; of others, like macro-precision and coverage, the greedy selection, each
-            instance given those before it. "auto" takes "tree" where that is exact, and else hands the ``top`` most
-            probable labels of each instance to :func:`tailwise.select`; every other method is one of that function.
+            "tree" searches the tree for the labels with the largest gain, without a shortlist. For a utility that is
+            linear in the predictions this is the exact optimum; for others, like macro-precision and coverage, it is
+            the greedy selection, one instance after another. "auto" uses "tree" if it is exact, and otherwise passes
+            the ``top`` most probable labels of each instance to :func:`tailwise.select`. All other methods are those of
+            that function.
         top : int
-            Length of the shortlist, where there is one.
+            Length of the shortlist, if one is used.
         **options
-            Of :func:`tailwise.select`; with "tree", only ``seed`` (of the order of instances) and
-            ``condition_positives``. By default p is the training prior times n: the tree does not add up probabilities
-            of labels that it does not look at.
+            Options of :func:`tailwise.select`; with "tree", only ``seed`` (for the order of instances) and
+            ``condition_positives``. By default p is the training prior times n, because the tree does not compute the
+            probabilities of all labels.
 
         Returns
         -------
         TreeSelection
-            A :class:`tailwise.Selection` with ``visited``, the number of nodes seen for each instance.
+            A :class:`tailwise.Selection` with ``visited``, the number of nodes visited for each instance.
         """
         check_size("k", k, 1, self._fitted_labels())
         return select_on_tree(self, X, utility, int(k), method, top, options)
@@ -286,13 +288,13 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         return np.arange(self.n_labels_)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to one file, from which :meth:`load` maps it into memory."""
+        """Write the fitted estimator to a file that :meth:`load` maps into memory."""
         self._fitted_labels()
         save_tree(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LabelTree:
-        """Read what :meth:`save` wrote; weights are mapped, not copied, and nothing is unpickled."""
+        """Read an estimator that :meth:`save` wrote; weights are mapped, not copied, and nothing is unpickled."""
         return load_tree(cls, path)
 
     def _fitted_labels(self) -> int:
@@ -306,7 +308,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         return Threads(check_n_jobs(self.n_jobs), name="n_jobs")
 
     def _search_likely(self, X: Any) -> Found:
-        """All labels of probability 1/2 or more: as many are asked for as it takes."""
+        """Find all labels with probability 1/2 or more, increasing k as needed."""
         matrix, k = self._features(X), min(16, self.n_labels_)
         with self._threads() as threads:
             while True:
@@ -333,7 +335,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
 
 
 def _as_csr(labels: NDArray, values: NDArray, n_labels: int) -> sp.csr_array:
-    """Rows of labels, -1 for none, with their values as CSR, labels ascending."""
+    """Convert rows of labels, padded with -1, and their values to CSR with ascending labels."""
     order = np.argsort(labels, axis=1, kind="stable")
     labels, values = np.take_along_axis(labels, order, axis=1), np.take_along_axis(values, order, axis=1)
     is_label = labels >= 0

@@ -1,4 +1,4 @@
-"""Predictions for instances that the model was not trained on, by cross-validation."""
+"""Out-of-fold predictions by cross-validation."""
 
 from __future__ import annotations
 
@@ -22,24 +22,9 @@ __all__ = ["predict_out_of_fold"]
 def predict_out_of_fold(
     estimator: Any, X: Any, Y: Any, folds: int, seed: int, options: dict[str, Any], *, progress: bool = False
 ) -> sp.csr_array:
-    """Train a copy without each fold, let it predict that fold, and put the rows back in their order.
+    """Predict each fold by a copy of the estimator that is trained on the others; rows keep their order.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Copied for each fold, never fitted itself.
-    X, Y : matrices of n rows
-        Training features and labels, dense or sparse: the model gets them as they are.
-    folds : int
-        Number of parts, drawn at random from `seed`.
-    options : dict
-        Passed on to ``predict_proba``.
-    progress : bool
-        Show a bar, one step a fold.
-
-    Returns
-    -------
-    csr_array of shape (n, m)
+    Folds are drawn at random from `seed`, and `options` are passed to ``predict_proba``.
     """
     from tqdm import tqdm
 
@@ -55,10 +40,10 @@ def predict_out_of_fold(
 
 
 def _as_rows(matrix: Any, name: str) -> Any:
-    """Something whose rows can be taken by number."""
+    """Convert to an array whose rows can be indexed."""
     array = as_array(matrix, name)
     if array.ndim == 0:
-        msg = f"{name} must have a row for each instance. Got {matrix!r:.80}."
+        msg = f"{name} must have one row per instance. Got {matrix!r:.80}."
         raise InputError(msg)
     return sp.csr_array(array) if sp.issparse(array) else array
 

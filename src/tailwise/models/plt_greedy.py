@@ -1,4 +1,4 @@
-"""Selections of a label tree: by search on the tree where that is exact or greedy, else from a shortlist."""
+"""Selections by a label tree: by exact or greedy search on the tree, or from a shortlist."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TreeSelection(Selection):
     Attributes
     ----------
     visited : ndarray of int64, shape (n,), or None
-        Nodes whose classifier was evaluated for each instance; None where the labels came from a shortlist.
+        Number of nodes evaluated for each instance; None if the labels came from a shortlist.
     """
 
     visited: NDArray | None = None
@@ -57,14 +57,14 @@ class TreeSelection(Selection):
 def select_on_tree(
     model: LabelTree, features: Any, utility: Utility | str, k: int, method: str, top: int, options: dict[str, Any]
 ) -> TreeSelection:
-    """`LabelTree.select`, its parameters but not its features checked."""
+    """Implement `LabelTree.select`; the features are not checked yet."""
     begin = time.perf_counter()
     check_choice("method", method, (*METHODS, "tree"))
     utility = as_utility(utility, model.priors_)
     if method == "tree" or (method == "auto" and _is_exact_on_tree(model, utility, options)):
         foreign = sorted(set(options) - TREE_OPTIONS)
         if foreign:
-            msg = f"method='tree' takes the options {', '.join(sorted(TREE_OPTIONS))}. Got {', '.join(foreign)}."
+            msg = f"method='tree' accepts only the options {', '.join(sorted(TREE_OPTIONS))}. Got {', '.join(foreign)}."
             raise InputError(msg)
         return _search(model, model._features(features), utility, k, begin, **options)
     probabilities = model.predict_proba(features, top=top)
@@ -75,12 +75,12 @@ def select_on_tree(
 def _is_exact_on_tree(model: LabelTree, utility: Utility, options: dict[str, Any]) -> bool:
     if not (utility.linear_in_predictions and set(options) <= TREE_OPTIONS):
         return False
-    slopes = _Unseen(model, utility, 1, 1, None).terms.linear[:, 0]  # whose signs do not depend on p
+    slopes = _Unseen(model, utility, 1, 1, None).terms.linear[:, 0]  # their signs do not depend on p
     return bool((slopes >= 0).all())
 
 
 class _Unseen:
-    """The semi-empirical utility on a batch of which no probability is known yet: p is what training says."""
+    """The semi-empirical utility of a batch with unknown probabilities; p comes from the training priors."""
 
     def __init__(self, model: LabelTree, utility: Utility, n_instances: int, k: int, positives: Any) -> None:
         m = model.n_labels_
@@ -136,7 +136,7 @@ def _search(
 
 
 def _value_of(found: _Unseen, model: LabelTree, k: int) -> float:
-    """The expected utility; a label has at least as many positives as its instances are expected to have."""
+    """Return the expected utility; the positives p of a label are at least its expected true positives t."""
     counts = found.state.counts
     seen = _Unseen(model, found.utility, int(found.batch.n_instances), k, np.maximum(counts[:, P], counts[:, T]))
     seen.state.counts[:, :P] = counts[:, :P]
@@ -145,11 +145,11 @@ def _value_of(found: _Unseen, model: LabelTree, k: int) -> float:
 
 
 def _search_by_lines(model: LabelTree, matrix: Matrix, k: int, unseen: _Unseen, threads: Threads) -> Found:
-    """The labels of largest slope * eta + offset; the totals are set to theirs."""
+    """Find the labels with the largest slope * eta + offset, and set the totals accordingly."""
     slopes, offsets = unseen.terms.linear.T
     if (slopes < 0).any():
         msg = (
-            "method='tree' needs a gain that grows with the probability. Got one that falls. "
+            "method='tree' needs a utility whose gain increases with the probability. Got one whose gain decreases. "
             "Use method='instance' (--method instance)."
         )
         raise InputError(msg)
@@ -161,7 +161,7 @@ def _search_by_lines(model: LabelTree, matrix: Matrix, k: int, unseen: _Unseen, 
 
 
 def _search_greedily(model: LabelTree, matrix: Matrix, k: int, unseen: _Unseen, order: NDArray) -> Found:
-    """Instance by instance, in this order; the totals grow on the way."""
+    """Select instance by instance in the given order, updating the totals."""
     if len(model.trees_) > 1:
         msg = (
             f"method='tree' with {len(model.trees_)} trees needs a utility that is linear in the predictions. "

@@ -1,4 +1,4 @@
-"""Exact search on the tree for the labels of largest gain, over a batch of instances, in threads."""
+"""Exact search on the tree for the labels with the largest gain, for a batch of instances, in threads."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
 
 __all__ = ["FittedTree", "Found", "make_lines", "make_room", "probabilities_of", "search_tree"]
 
-# Instances that a thread searches at a time: few enough for Ctrl-C, many enough to forget the call.
+# Instances that a thread searches at a time: few enough for a quick Ctrl-C, many enough to make calls cheap.
 CHUNK = 64
 
 
 class Found(NamedTuple):
     """The best labels of each instance."""
 
-    labels: NDArray  # int32 (n, k), best first, -1 where there are fewer
+    labels: NDArray  # int32 (n, k), best first, padded with -1
     probabilities: NDArray  # float64 (n, k)
     visited: NDArray  # int64 (n,): nodes whose classifier was evaluated
 
 
 @dataclass(frozen=True)
 class FittedTree:
-    """A tree and what its nodes learned."""
+    """A tree and the weights of its nodes."""
 
     tree: Tree
     weights: Weights
     link: int
 
     def model(self) -> Model:
-        """Both as kernels see them."""
+        """Return the arguments of kernels."""
         return Model(self.tree.branches(), self.weights, self.link)
 
 
 def search_tree(fitted: FittedTree, matrix: Matrix, k: int, lines: Lines, threads: Threads, beam: int = 0) -> Found:
-    """The k labels of largest gain for each row; exact where beam is 0."""
-    n, beam = matrix.indptr.size - 1, min(beam, fitted.tree.n_nodes)  # no level has more nodes
+    """Find the k labels with the largest gain for each row; exact if beam is 0."""
+    n, beam = matrix.indptr.size - 1, min(beam, fitted.tree.n_nodes)
     found = Found(np.empty((n, k), np.int32), np.empty((n, k)), np.empty(n, np.int64))
     model = fitted.model()
 
@@ -61,7 +61,7 @@ def search_tree(fitted: FittedTree, matrix: Matrix, k: int, lines: Lines, thread
 
 
 def probabilities_of(fitted: FittedTree, matrix: Matrix, labels: NDArray, threads: Threads) -> NDArray:
-    """The probability of each label listed, (n, any); 0 for -1."""
+    """Return the probability of each label listed, (n, any); 0 for -1."""
     n, tree, model = labels.shape[0], fitted.tree, fitted.model()
     probabilities = np.empty(labels.shape)
 
@@ -79,14 +79,14 @@ def probabilities_of(fitted: FittedTree, matrix: Matrix, labels: NDArray, thread
 
 
 def make_lines(tree: Tree, slopes: NDArray | None = None, offsets: NDArray | None = None) -> Lines:
-    """The gain slope_j * eta + offset_j of each label; by default the probability itself."""
+    """Build the gain slope_j * eta + offset_j of each label; by default the probability itself."""
     slopes = np.ones(tree.n_labels) if slopes is None else np.ascontiguousarray(slopes, dtype=np.float64)
     offsets = np.zeros(tree.n_labels) if offsets is None else np.ascontiguousarray(offsets, dtype=np.float64)
     return Lines(slopes, offsets, tree.largest_below(slopes), tree.largest_below(offsets))
 
 
 def make_room(tree: Tree, matrix: Matrix, k: int, beam: int = 0) -> Room:
-    """Room for one thread."""
+    """Allocate working memory for one thread."""
     n_waiting = tree.inner_nodes.size + beam + 1
 
     def best(size: int) -> Best:

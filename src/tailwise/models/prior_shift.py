@@ -1,4 +1,4 @@
-"""Probabilities that add up to as many labels as training promises: one shift of all log odds, without true labels."""
+"""A shift of all log odds that matches the label density of the training data, without true labels."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ WIDEST = 30.0
 
 
 def shift_to_priors(probabilities: Any, priors: Any) -> Candidates:
-    r"""Shift the log odds of all candidates by one number, so that they promise as many labels as training had.
+    r"""Shift the log odds of all candidates by one number to match the label density of the training data.
 
     .. math:: \eta'_{ij} = \sigma(\operatorname{logit} \eta_{ij} + b) \quad\text{with b such that}\quad
         \frac1n \sum_{ij} \eta'_{ij} = \sum_j \hat\pi_j ,
 
-    where :math:`\hat\pi_j` is the share of training instances that have label j. Models trained with many negatives,
-    and shortlists, promise too few labels: the shift brings the total right, keeps the order within an instance, and
-    needs no true labels of the batch. A :class:`tailwise.Calibrator` does more, and needs them.
+    where :math:`\hat\pi_j` is the fraction of training instances with label j. The probabilities of shortlists, and of
+    models trained with many negatives, often sum to too few labels. The shift corrects the total, keeps the order
+    within an instance, and needs no true labels of the batch. A :class:`tailwise.Calibrator` does more, but needs them.
 
     Parameters
     ----------
     probabilities : array_like or path
-        Label probabilities in any form that :meth:`tailwise.Candidates.of` takes, or a file.
+        Label probabilities in any form that :meth:`tailwise.Candidates.of` accepts, or a file.
     priors : LabelPriors, 0/1 matrix of training labels, or path
         Training frequencies.
 
     Returns
     -------
     Candidates
-        The same candidates with shifted probabilities. 0 and 1 stay what they are.
+        The same candidates with shifted probabilities. Probabilities of 0 and 1 do not change.
 
     Examples
     --------
     >>> import numpy as np, tailwise as tw
-    >>> priors = np.array([[1, 1, 0], [1, 0, 0]])  # 1.5 labels for an instance
+    >>> priors = np.array([[1, 1, 0], [1, 0, 0]])  # 1.5 labels per instance
     >>> tw.shift_to_priors(np.array([[0.5, 0.2, 0.1], [0.4, 0.3, 0.2]]), priors).to_csr().sum(axis=1).round(1)
     array([1.4, 1.6])
     """
     source = Source.of(probabilities)
     found, candidates = source.read_priors(priors), Candidates.of(source.matrix)
     if found is None:
-        msg = "priors must be training frequencies. Got None. Give the training labels."
+        msg = "priors must be training labels or LabelPriors. Got None."
         raise InputError(msg)
     if found.n_labels != candidates.n_labels:
         msg = f"priors must cover the {candidates.n_labels} labels of probabilities. Got {found.n_labels}."
@@ -59,16 +59,16 @@ def shift_to_priors(probabilities: Any, priors: Any) -> Candidates:
     if shifted is None:
         wanted, values = _count_wanted(candidates, found), candidates.rows.values
         msg = (
-            f"probabilities must be able to add up to {wanted:.1f}, what the priors promise. Got "
-            f"{int((values == 1).sum())} candidates of probability 1 and {int((values > 0).sum())} above 0. Keep more "
-            "candidates."
+            f"probabilities must be able to sum to {wanted:.1f}, the number of labels expected from the priors. Got "
+            f"{int((values == 1).sum())} candidates with probability 1 and {int((values > 0).sum())} above 0. Keep "
+            "more candidates."
         )
         raise InputError(msg)
     return shifted
 
 
 def shift_if_possible(candidates: Candidates, priors: LabelPriors) -> Candidates | None:
-    """The shifted candidates; None where no shift lets them promise as many labels as training had."""
+    """Return the shifted candidates, or None if no shift matches the label density of the training data."""
     rows, wanted = candidates.rows, _count_wanted(candidates, priors)
     odds = scipy.special.logit(rows.values.astype(np.float64))
 
@@ -82,5 +82,5 @@ def shift_if_possible(candidates: Candidates, priors: LabelPriors) -> Candidates
 
 
 def _count_wanted(candidates: Candidates, priors: LabelPriors) -> float:
-    """The labels that as many instances have in training."""
+    """Return the number of labels expected from the priors for this number of instances."""
     return float(priors.counts.sum() / priors.n_instances * candidates.n_instances)

@@ -1,4 +1,4 @@
-"""How often probabilities come true: reliability diagrams and the expected calibration error."""
+"""Reliability diagrams and the expected calibration error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STRATEGIES = ("quantile", "uniform")
 
 
 class ReliabilityBin(NamedTuple):
-    """Candidates of similar probability: how many, what they promise on average, and what share of them is true."""
+    """Candidates of similar probability: their number, their mean probability and the fraction that is true."""
 
     lowest: float
     highest: float
@@ -31,15 +31,15 @@ class ReliabilityBin(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Reliability:
-    """How often probabilities come true; made by :func:`tailwise.reliability`.
+    """A reliability diagram, as :func:`tailwise.reliability` returns it.
 
     Attributes
     ----------
     bins : tuple of ReliabilityBin
-        ``lowest``, ``highest``, ``n_candidates``, ``mean_probability``, ``share_true`` of each bin that is not empty,
-        ascending.
+        ``lowest``, ``highest``, ``n_candidates``, ``mean_probability``, ``share_true`` of each non-empty bin, in
+        ascending order.
     k : int or None
-        Candidates of each instance that were looked at; None for all.
+        Number of candidates used of each instance; None for all.
     """
 
     bins: tuple[ReliabilityBin, ...]
@@ -47,33 +47,33 @@ class Reliability:
 
     @property
     def n_candidates(self) -> int:
-        """Number of candidates looked at."""
+        """Number of candidates in all bins."""
         return sum(each.n_candidates for each in self.bins)
 
     @property
     def error(self) -> float:
-        """The expected calibration error: distance of promise and truth, averaged over the candidates."""
+        """Expected calibration error: the distance of mean probability and true fraction, averaged over candidates."""
         return self._average([abs(each.mean_probability - each.share_true) for each in self.bins])
 
     @property
     def largest_error(self) -> float:
-        """The distance in the worst bin."""
+        """The largest distance of mean probability and true fraction in a bin."""
         return max(abs(each.mean_probability - each.share_true) for each in self.bins)
 
     @property
     def chance_error(self) -> float:
-        """About what the error would be, by chance alone, if the probabilities were the true ones."""
+        """Approximate error, due to chance alone, of perfectly calibrated probabilities."""
         spreads = [each.mean_probability * (1 - each.mean_probability) / each.n_candidates for each in self.bins]
         return self._average([np.sqrt(2 / np.pi * spread) for spread in spreads])
 
     @property
     def mean_probability(self) -> float:
-        """What the candidates promise on average."""
+        """Mean probability of the candidates."""
         return self._average([each.mean_probability for each in self.bins])
 
     @property
     def share_true(self) -> float:
-        """What share of the candidates is true."""
+        """Fraction of the candidates that is true."""
         return self._average([each.share_true for each in self.bins])
 
     def _average(self, values: list[float]) -> float:
@@ -85,9 +85,9 @@ class Reliability:
         Parameters
         ----------
         axes : matplotlib Axes, optional
-            Where to; several curves may share one. Default: a new figure, with the diagonal of perfect calibration.
+            Axes to draw on, which several curves may share. Default: a new figure with the diagonal.
         label : str, optional
-            Name in the legend; the error is added. Default: "model".
+            Name in the legend, to which the error is added. Default: "model".
         """
         if axes is None:
             axes = _new_diagram()
@@ -124,39 +124,38 @@ class Reliability:
 def reliability(
     probabilities: Any, truth: Any, k: int | None = 5, *, bins: int = 15, strategy: str = "quantile"
 ) -> Reliability:
-    r"""How often probabilities come true.
+    r"""Measure how well probabilities are calibrated.
 
-    Of each instance the k most probable candidates are taken (ties: the smaller label; all it has, if fewer), of all
-    instances together, and sorted into bins B by their probability :math:`\eta`. With the mean promise
-    :math:`\bar\eta_B` and the share :math:`\bar y_B` of true labels of a bin, and N candidates in all, the expected
-    calibration error at k is
+    The k most probable candidates of each instance (ties go to the smaller label; all, if there are fewer) are sorted
+    into bins B by their probability :math:`\eta`. With the mean probability :math:`\bar\eta_B` and the fraction
+    :math:`\bar y_B` of true labels in a bin, and N candidates in all, the expected calibration error at k is
 
     .. math:: \sum_B \frac{|B|}{N} \, | \bar\eta_B - \bar y_B | .
 
     Parameters
     ----------
     probabilities : array_like or path
-        Label probabilities in any form that :meth:`Candidates.of` takes, or a file.
+        Label probabilities in any form that :meth:`Candidates.of` accepts, or a file.
     truth : array_like, sparse matrix or path
         True labels as a 0/1 matrix of shape (n, m).
     k : int or None
-        Candidates of each instance; None for all of them.
+        Number of candidates to use of each instance; None for all.
     bins : int
-        Number of bins. Empty ones are left out, so that there may be fewer.
+        Number of bins. Empty bins are omitted.
     strategy : {"quantile", "uniform"}
-        Bins of the same number of candidates (equal probabilities stay together), or of the same width on [0, 1].
+        Bins with equal numbers of candidates (equal probabilities stay together), or of equal width on [0, 1].
 
     Returns
     -------
     Reliability
-        ``error``, ``chance_error``, ``largest_error``, ``bins``, ``plot()``; it prints as a table.
+        ``error``, ``chance_error``, ``largest_error``, ``bins``, ``plot()``; prints as a table.
 
     Examples
     --------
     >>> import numpy as np, tailwise as tw
     >>> rng = np.random.default_rng(0)
     >>> probabilities = rng.random((5000, 4))
-    >>> truth = rng.random((5000, 4)) < probabilities**2  # a model that promises too much
+    >>> truth = rng.random((5000, 4)) < probabilities**2  # an overconfident model
     >>> tw.reliability(probabilities, truth, k=2, bins=3)
     Reliability of the 2 most probable candidates of each instance, 10,000 in all
       expected calibration error 0.1638 (0.0056 by chance alone), largest 0.2321
@@ -183,7 +182,7 @@ def _fill_bins(values: NDArray, is_true: NDArray, n_bins: int, strategy: str) ->
     values, is_true = values[order], is_true[order]
     if strategy == "quantile":
         wanted = np.arange(n_bins) * values.size // n_bins
-        starts = np.searchsorted(values, values[wanted], side="left")  # equal probabilities fall into one bin
+        starts = np.searchsorted(values, values[wanted], side="left")  # equal probabilities share a bin
     else:
         starts = np.searchsorted(values, np.arange(n_bins) / n_bins, side="left")
     starts = np.unique(starts[starts < values.size])
@@ -204,8 +203,8 @@ def _new_diagram() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        msg = "plot needs matplotlib, which is not installed. Run: pip install 'tailwise[plot]'"
+        msg = "plot needs matplotlib, which is not installed. Install it with: pip install 'tailwise[plot]'"
         raise MissingExtraError(msg) from error
     axes = pyplot.figure(figsize=(5, 5), layout="constrained").add_subplot()
-    axes.plot([0, 1], [0, 1], color="0.7", linewidth=1, label="what it says is what comes true")
+    axes.plot([0, 1], [0, 1], color="0.7", linewidth=1, label="perfect calibration")
     return axes

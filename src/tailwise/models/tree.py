@@ -1,4 +1,4 @@
-"""The structure of a label tree: which node stands below which, and which leaf is which label."""
+"""The structure of a label tree: its nodes, and the labels of its leaves."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ NO_NODE = -1
 class Tree:
     """A rooted tree whose leaves are the labels.
 
-    Nodes are numbered level by level from the root, 0, so that the children of one node follow those of the node before
-    it. Make one with :meth:`from_parents`.
+    Nodes are numbered level by level from the root, node 0, so the children of consecutive nodes are consecutive. Use
+    :meth:`from_parents` to create a tree.
 
     Attributes
     ----------
     first_children : ndarray of int64, shape (nodes + 1,)
-        The children of node v are ``range(first_children[v], first_children[v + 1])``; a leaf has none.
+        The children of node v are ``range(first_children[v], first_children[v + 1])``, which is empty for a leaf.
     labels : ndarray of int32, shape (nodes,)
         The label of each leaf, -1 for the other nodes.
 
@@ -49,7 +49,7 @@ class Tree:
 
     @classmethod
     def from_parents(cls, parents: Any, n_labels: int) -> Tree:
-        """A tree from the parent of every node.
+        """Build a tree from the parent of every node.
 
         Parameters
         ----------
@@ -69,13 +69,13 @@ class Tree:
         nodes = np.concatenate(order)
         if nodes.size < parents.size:
             lost = int(np.setdiff1d(np.arange(parents.size), nodes)[0])
-            msg = f"parents must lead from every node to the root. Node {lost} is on a circle or below one. Cut it."
+            msg = f"parents must lead from every node to the root. Node {lost} is in a cycle or below one."
             raise InputError(msg)
         first_children = np.concatenate([[1], 1 + np.cumsum(starts[nodes + 1] - starts[nodes])])
         return cls(first_children, np.where(nodes < n_labels, nodes, NO_NODE).astype(np.int32))
 
     def check(self, n_labels: int) -> None:
-        """Refuse arrays that are no tree over so many labels."""
+        """Refuse arrays that do not describe a tree over `n_labels` labels."""
         children, labels = self.first_children, self.labels
         is_inner = np.diff(children) > 0
         is_tree = (
@@ -128,11 +128,11 @@ class Tree:
         return int(np.diff(self.first_children).max())
 
     def branches(self) -> Branches:
-        """The tree as kernels see it."""
+        """Return the arrays for kernels."""
         return Branches(self.first_children, self.labels)
 
     def largest_below(self, values: NDArray) -> NDArray:
-        """For each node the largest value of a label below it."""
+        """Return the largest value of a label below each node."""
         largest = np.full(self.n_nodes, -np.inf)
         largest[self.leaves] = values
         for nodes in reversed(self.levels[1:]):
@@ -152,13 +152,13 @@ def _check_parents(parents: Any, n_labels: int) -> NDArray:
     array = array.astype(np.int64)
     if array.size <= n_labels:
         msg = (
-            f"parents must name the {n_labels} labels first and then at least one inner node, the root. "
+            f"parents must list the {n_labels} labels first, followed by at least one inner node, the root. "
             f"Got {array.size} nodes."
         )
         raise InputError(msg)
     n_roots = int((array == NO_NODE).sum())
     if n_roots != 1:
-        msg = f"parents must hold -1 exactly once, for the root. Got it {n_roots} times."
+        msg = f"parents must contain -1 exactly once, for the root. Got it {n_roots} times."
         raise InputError(msg)
     inner = np.unique(array[array != NO_NODE])
     if inner[0] < n_labels or inner[-1] >= array.size:
@@ -170,12 +170,12 @@ def _check_parents(parents: Any, n_labels: int) -> NDArray:
         raise InputError(msg)
     if inner.size < array.size - n_labels:
         childless = int(np.setdiff1d(np.arange(n_labels, array.size), inner)[0])
-        msg = f"parents must give every inner node a child. Node {childless} has none. Leave it out."
+        msg = f"parents must give every inner node a child. Node {childless} has none. Remove it."
         raise InputError(msg)
     return array
 
 
 def _ranges(firsts: NDArray, lasts: NDArray) -> NDArray:
-    """The numbers of several ranges, one after the other."""
+    """Concatenate several ranges."""
     sizes = lasts - firsts
     return np.repeat(firsts - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes) + np.arange(sizes.sum())

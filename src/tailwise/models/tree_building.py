@@ -1,4 +1,4 @@
-"""Ways to build a tree over the labels: balanced k-means, random, Huffman."""
+"""Construction of label trees: balanced k-means, random, Huffman."""
 
 from __future__ import annotations
 
@@ -23,26 +23,20 @@ if TYPE_CHECKING:
 __all__ = ["build_huffman_tree", "build_k_means_tree", "build_label_vectors", "build_random_tree"]
 
 MOST_ROUNDS = 20
-# Two clusters start from the least similar two of so many labels.
+# Two clusters start from the two least similar labels among this number.
 CANDIDATES = 8
-# From groups of labels, and how many of each belong to the left, to the two parts of each.
+# Takes groups of labels with the size of the left part of each, and returns the two parts of each.
 Splitter = Callable[[list[tuple[Any, int]]], list[tuple[Any, Any]]]
 
 
 def build_k_means_tree(
     vectors: Matrix, arity: int, leaf_size: int, random: np.random.Generator, threads: Threads
 ) -> Tree:
-    r"""Labels with similar vectors stand close together; groups of one level differ by at most one label in size.
+    r"""Build a balanced tree in which labels with similar vectors are close together.
 
-    A group is split in two, again and again: each part maximises :math:`\lVert \sum_{j \in L} v_j \rVert +
-    \lVert \sum_{j \in R} v_j \rVert`, the sum of the cosines to the own centre, at a given size (spherical 2-means).
-
-    Parameters
-    ----------
-    vectors : Matrix
-        Label vectors of length 1, or 0 for labels never seen.
-    arity, leaf_size : int
-        At most so many children of an inner node; at most so many labels below a lowest inner node.
+    Groups are split in two repeatedly, by spherical 2-means with given sizes, which maximises
+    :math:`\lVert \sum_{j \in L} v_j \rVert + \lVert \sum_{j \in R} v_j \rVert`, the sum of the cosines to the centres.
+    Groups of one level differ by at most one label in size. Vectors have length 1, or 0 for labels without positives.
     """
     n_features = int(vectors.columns.max(initial=-1)) + 1
 
@@ -63,7 +57,7 @@ def build_k_means_tree(
 
 
 def build_random_tree(n_labels: int, arity: int, leaf_size: int, random: np.random.Generator) -> Tree:
-    """The shape of the k-means tree with the labels in random places."""
+    """Build a tree of the same shape as the k-means tree, with the labels in random order."""
     order = random.permutation(n_labels).astype(np.int32)
     return _build_balanced(
         n_labels, arity, leaf_size, lambda groups: [(labels[:n], labels[n:]) for labels, n in groups], order
@@ -71,13 +65,13 @@ def build_random_tree(n_labels: int, arity: int, leaf_size: int, random: np.rand
 
 
 def build_huffman_tree(counts: NDArray, arity: int) -> Tree:
-    """The tree of least expected depth: the `arity` rarest nodes get a common parent, until one is left."""
+    """Build the tree of least expected depth: the `arity` rarest nodes get a common parent until one node is left."""
     m = counts.size
     parents = np.full(2 * m + 1, NO_NODE)
     heap = [(int(count), j) for j, count in enumerate(counts)]
     heapq.heapify(heap)
     n_nodes = m
-    # The first parent takes so few that all others are full.
+    # The first parent takes fewer children, so that all others are full.
     n_taken = (m - 2) % (arity - 1) + 2 if m > 1 else 1
     while len(heap) > 1 or n_nodes == m:
         total = 0
@@ -92,7 +86,7 @@ def build_huffman_tree(counts: NDArray, arity: int) -> Tree:
 
 
 def build_label_vectors(matrix: Matrix, indptr: NDArray, positives: NDArray, threads: Threads) -> Matrix:
-    """The mean of each label's positives, scaled to length 1; the instances of label j are listed from indptr[j]."""
+    """Compute the mean features of the positives of each label, scaled to length 1."""
     n_features = int(matrix.columns.max(initial=-1)) + 1
     n_labels = indptr.size - 1
     parts = np.searchsorted(indptr, np.linspace(0, indptr[-1], 4 * threads.workers + 1)[1:-1])
@@ -119,10 +113,10 @@ def build_label_vectors(matrix: Matrix, indptr: NDArray, positives: NDArray, thr
 def _build_balanced(
     n_labels: int, arity: int, leaf_size: int, split_in_two: Splitter, order: NDArray | None = None
 ) -> Tree:
-    """Split the groups of a level into equally many parts, until they are small enough; a lone label is a leaf."""
+    """Split all groups of a level into the same number of parts, level by level; a single label becomes a leaf."""
     groups = [np.arange(n_labels, dtype=np.int32) if order is None else order]
-    numbers = np.array([n_labels])  # of the groups as nodes: inner ones follow the labels
-    inner = [NO_NODE]  # their parents
+    numbers = np.array([n_labels])  # node numbers of the groups; inner nodes follow the labels
+    inner = [NO_NODE]  # parents of the inner nodes
     of_labels = np.full(n_labels, n_labels)
     for n_parts in _parts_of_levels(n_labels, arity, leaf_size):
         groups, counts = _split_all(groups, n_parts, split_in_two)
@@ -139,7 +133,7 @@ def _build_balanced(
 
 
 def _parts_of_levels(n_labels: int, arity: int, leaf_size: int) -> list[int]:
-    """How many parts a group of each level is split into: as few levels as the arity allows, and equal ones."""
+    """Return the number of parts of a group for each level: as few levels as the arity allows, evenly split."""
     n_groups = math.ceil(n_labels / leaf_size)
     n_levels = 0
     while arity**n_levels < n_groups:
@@ -155,7 +149,7 @@ def _parts_of_levels(n_labels: int, arity: int, leaf_size: int) -> list[int]:
 
 
 def _split_all(groups: list[NDArray], n_parts: int, split_in_two: Splitter) -> tuple[list[NDArray], list[int]]:
-    """Split every group into n_parts, by halves, and say into how many: no more than it has labels.
+    """Split every group by repeated halving into n_parts, or its number of labels; return parts and their numbers.
 
     Parts of one group differ by at most one label in size.
     """

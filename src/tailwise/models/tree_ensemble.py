@@ -30,12 +30,12 @@ def search_trees(
     offsets: NDArray | None = None,
     beam: int = 0,
 ) -> Found:
-    r"""The k labels of largest gain at the mean of the trees' probabilities.
+    r"""Find the k labels with the largest gain at the mean probability of the trees.
 
-    The gain is linear in the probability, so that the gain at the mean is the mean of the trees' gains. A label that
-    is among the best c of no tree gains at most the mean of their c-th gains. So each tree is asked for its best c;
-    where the k-th best of all labels named is at least that bound, the answer is proved, and c doubles elsewhere. With
-    a beam the labels named by the trees are all there is.
+    The gain is linear in the probability, so the gain at the mean is the mean of the trees' gains. A label that is not
+    among the best c of any tree gains at most the mean of their c-th best gains. Each tree is therefore searched for
+    its best c labels; if the k-th best of all labels found exceeds that bound, the result is proved, otherwise c is
+    doubled. With a beam, only the labels found first are considered.
     """
     if len(trees) == 1:
         return search_tree(trees[0], matrix, k, make_lines(trees[0].tree, slopes, offsets), threads, beam)
@@ -67,7 +67,7 @@ def _ask_trees(
     offsets: NDArray,
     beam: int,
 ) -> tuple[Found, NDArray]:
-    """All labels that are among the best c of a tree, with their mean probability, and a bound for the others."""
+    """Return all labels among the best c of any tree, with their mean probability, and a bound for the others."""
     per_tree, bounds = [], np.zeros(matrix.indptr.size - 1)
     for fitted in trees:
         found = search_tree(fitted, matrix, c, make_lines(fitted.tree, slopes, offsets), threads, beam)
@@ -80,13 +80,13 @@ def _ask_trees(
 
 
 def _gains(found: Found, slopes: NDArray, offsets: NDArray) -> NDArray:
-    """Gains of the labels found, minus infinity for none."""
+    """Return the gains of the labels found, minus infinity for padding."""
     gains = slopes[found.labels] * found.probabilities + offsets[found.labels]
     return np.where(found.labels >= 0, gains, -np.inf)
 
 
 def _take_rows(matrix: Matrix, rows: NDArray) -> Matrix:
-    """Some rows of a matrix."""
+    """Return some rows of a matrix."""
     if rows.size == matrix.indptr.size - 1:
         return matrix
     sizes = np.diff(matrix.indptr)[rows]

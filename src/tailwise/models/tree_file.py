@@ -1,8 +1,8 @@
-"""A fitted label tree in one file: a header in JSON, then the arrays, each where the header says.
+"""The file of a fitted label tree: a JSON header, followed by the arrays at offsets listed in the header.
 
 The file begins with MAGIC, the version of the format, and the length and checksum of the header, which holds the
-checksum of the arrays. These start at multiples of 64 bytes, so that they can be mapped into memory as they are.
-Nothing is ever unpickled.
+checksum of the arrays. Arrays start at multiples of 64 bytes, so that they can be mapped into memory. Nothing is
+unpickled.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PREFIX = struct.Struct("<IQI")  # version, length of the header, its checksum
 START = len(MAGIC) + PREFIX.size
 ALIGNMENT = 64
 LINKS = (LOGISTIC, STEEP)
-# What a header can break that was made by hand; whatever else fails is no fault of the file.
+# Errors that a manipulated header can cause; any other error is not the file's fault.
 BROKEN = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
 TYPES = {
     "first_children": ("int64",),
@@ -56,7 +56,7 @@ TYPES = {
 
 
 def save_tree(model: LabelTree, path: str | os.PathLike[str]) -> None:
-    """Write a fitted label tree beside the path, and move it there."""
+    """Write a fitted label tree; the file appears only when complete."""
     arrays = _arrays_of(model)
     offsets, end = {}, 0
     for name, array in arrays.items():
@@ -96,7 +96,7 @@ def load_tree(kind: type[LabelTree], path: str | os.PathLike[str]) -> LabelTree:
 
 
 def _parts_of(arrays: Iterable[NDArray]) -> Iterator[Any]:
-    """The bytes of the arrays as the file has them, one after another."""
+    """Yield the bytes of the arrays and their padding, in file order."""
     for array in arrays:
         yield array.reshape(-1).view(np.uint8)
         yield bytes(_padded(array.nbytes) - array.nbytes)
@@ -118,7 +118,7 @@ def _arrays_of(model: LabelTree) -> dict[str, NDArray]:
 
 
 def _plain_parameters(model: LabelTree) -> dict[str, Any]:
-    """Parameters as JSON knows them; a generator of random numbers cannot be kept."""
+    """Convert parameters to JSON types; a random number generator cannot be saved."""
     parameters = model.get_params(deep=False)
     parameters["tree"] = model.tree if isinstance(model.tree, str) else np.asarray(model.tree).tolist()
     if isinstance(model.random_state, np.random.RandomState):
@@ -127,12 +127,12 @@ def _plain_parameters(model: LabelTree) -> dict[str, Any]:
 
 
 def _open(path: str | os.PathLike[str]) -> tuple[dict[str, Any], NDArray]:
-    """The header, and the bytes that follow it, mapped; both as they were written."""
+    """Read the header and map the bytes after it, checking both."""
     check_name(path)
     try:
         with open(path, "rb") as file:
             header, start = _read_header(file, path)
-            # Private pages, so that arrays look writable: kernels are compiled once for these and for arrays in memory.
+            # Private pages, so that arrays are writable: one compiled kernel then serves these and arrays in memory.
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     except FileError:
         raise
@@ -146,27 +146,27 @@ def _open(path: str | os.PathLike[str]) -> tuple[dict[str, Any], NDArray]:
 
 
 def _read_header(file: BinaryIO, path: str | os.PathLike[str]) -> tuple[dict[str, Any], int]:
-    """The header, and where it ends."""
+    """Return the header and where it ends."""
     begin = file.read(START)
     if not begin.startswith(MAGIC) or len(begin) < START:
-        _refuse(path, "It is none, or it was cut short")
+        _refuse(path, "It is another file, or truncated")
     version, length, checksum = PREFIX.unpack(begin[len(MAGIC) :])
     if version != VERSION:
-        remedy = "Train again and save" if version < VERSION else "Use a newer tailwise"
+        remedy = "Train again and save" if version < VERSION else "Update tailwise"
         msg = f"{path} must have version {VERSION} of the format. Got version {version}. {remedy}."
         raise FileError(msg)
     n_bytes = os.fstat(file.fileno()).st_size - START - length
     text = file.read(length) if n_bytes >= 0 else b""
     if zlib.crc32(text) != checksum:
-        _refuse(path, "Its header is damaged, or it was cut short")
+        _refuse(path, "Its header is damaged or truncated")
     try:
         header = parse_json(text)
     except ValueError:
         header = None
     if not isinstance(header, dict):
-        _refuse(path, "Its header is no object")
+        _refuse(path, "Its header is not a JSON object")
     if header.get("n_bytes") != n_bytes or n_bytes == 0:
-        _refuse(path, f"It should have {header.get('n_bytes')} bytes of arrays and has {n_bytes}")
+        _refuse(path, f"Expected {header.get('n_bytes')} bytes of arrays, but it has {n_bytes}")
     return header, START + length
 
 
@@ -182,7 +182,7 @@ def _array(data: NDArray, name: str, type_name: str, shape: list[int], offset: i
 def _build(kind: type[LabelTree], header: dict[str, Any], arrays: dict[str, NDArray]) -> LabelTree:
     _check_header(header)
     model = kind(**header["parameters"])
-    check_parameters(kind(**{**model.get_params(), "n_jobs": None}))  # n_jobs may be that of a larger machine
+    check_parameters(kind(**{**model.get_params(), "n_jobs": None}))  # n_jobs may be from a larger machine
     model.n_features_in_ = header["n_features"]
     if header["feature_names"]:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
@@ -199,7 +199,7 @@ def _build(kind: type[LabelTree], header: dict[str, Any], arrays: dict[str, NDAr
 
 
 def _check_header(header: dict[str, Any]) -> None:
-    """Refuse a header that was not written by `save_tree`, though its checksum is right."""
+    """Refuse a header that `save_tree` cannot have written, although its checksum is correct."""
     links, names, n_features = header["links"], header["feature_names"], header["n_features"]
     rules = {
         "links": isinstance(links, list) and bool(links) and all(type(link) is int and link in LINKS for link in links),
@@ -214,19 +214,19 @@ def _check_header(header: dict[str, Any]) -> None:
 
 
 def _check_tree(tree: Tree, weights: Weights, n_labels: int) -> None:
-    """Refuse numbers that would lead compiled code outside its arrays."""
+    """Refuse numbers that would make compiled code read outside its arrays."""
     tree.check(n_labels)
     n_nodes, n_entries = tree.n_nodes, weights.values.size
     shapes = (weights.slot_starts.shape, weights.entry_starts.shape, weights.biases.shape, weights.children.shape)
     if shapes != ((n_nodes + 1,), (n_nodes + 1,), (n_nodes,), (n_entries,)) or weights.slots.shape[1:] != (2,):
-        msg = "arrays of weights have shapes that do not fit the tree"
+        msg = "the shapes of the weights do not match the tree"
         raise InputError(msg)
     for starts, size in ((weights.slot_starts, weights.slots.shape[0]), (weights.entry_starts, n_entries)):
         if starts[0] != 0 or starts[-1] != size or (np.diff(starts) < 0).any():
-            msg = "tables of weights do not follow each other"
+            msg = "the tables of weights are not contiguous"
             raise InputError(msg)
     if not (np.isfinite(weights.values).all() and np.isfinite(weights.biases).all()):
-        msg = "some weights are no finite numbers"
+        msg = "some weights are not finite"
         raise InputError(msg)
 
 
@@ -235,5 +235,5 @@ def _padded(n_bytes: int) -> int:
 
 
 def _refuse(path: str | os.PathLike[str], fault: str) -> NoReturn:
-    msg = f"{path} must be a whole label tree as LabelTree.save writes it. {fault}. Copy it or save it again."
+    msg = f"{path} must be a complete file that LabelTree.save wrote. {fault}. Copy it or save it again."
     raise FileError(msg)

@@ -1,4 +1,4 @@
-"""From checked features and labels to fitted trees."""
+"""Fitting of label trees from checked features and labels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DEFAULT_THRESHOLDS = {"logistic": 0.2, "squared-hinge": 0.1}
 def fit_trees(
     estimator: LabelTree, matrix: Matrix, labels: sp.csr_array, seed: int, threads: Threads
 ) -> list[FittedTree]:
-    """Build and train as many trees as the estimator asks for, each from a seed of its own."""
+    """Build and train the trees of an estimator, each with its own seed."""
     rows = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
     trees = _build_trees(estimator, matrix, labels, seed, threads)
     fitted = []

@@ -1,4 +1,4 @@
-"""From features, labels and a tree to the weights of its nodes, parent by parent, in threads."""
+"""Training of the node classifiers of a tree, parent by parent, in threads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["Reached", "TrainingOptions", "find_reached", "train_nodes"]
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """What the classifier of a node minimises, how far, and what is kept of it."""
+    """Loss, stopping rule and pruning of node classifiers."""
 
     loss: str = "logistic"
     cost: float = 1.0
@@ -51,7 +51,7 @@ class TrainingOptions:
 
 @dataclass(frozen=True)
 class Reached:
-    """For each node the instances with a label below it, ascending."""
+    """The instances with a label below each node, ascending."""
 
     indptr: NDArray  # int64 (nodes + 1,)
     instances: NDArray  # int32
@@ -61,19 +61,19 @@ class Reached:
         return self.instances[self.indptr[node] : self.indptr[node + 1]]
 
     def training_instances(self, parent: int) -> NDArray:
-        """The instances that the children of a node learn from; those of the root from all, labels or none."""
+        """Return the instances that the children of a node are trained on; for the root, all instances."""
         return np.arange(self.n_instances, dtype=np.int32) if parent == 0 else self.of(parent)
 
 
 def find_reached(tree: Tree, rows: NDArray, labels: NDArray, n_instances: int) -> Reached:
-    """The instances of each node, from pairs of an instance and a label that it has."""
+    """Find the instances of each node from pairs of an instance and one of its labels."""
     levels = []
     pair = np.unique(tree.leaves[labels] * np.int64(n_instances) + rows)
     while pair.size:
         levels.append(pair)
         node = tree.parents[pair // n_instances]
         pair = np.unique((node * n_instances + pair % n_instances)[node > 0])
-    # Where leaves stand at several levels, two of them may have led to one node.
+    # If leaves are on several levels, paths from two of them may reach the same node.
     pairs = np.unique(np.concatenate([*levels, np.empty(0, np.int64)]))
     indptr = np.searchsorted(pairs // n_instances, np.arange(tree.n_nodes + 1))
     return Reached(indptr, (pairs % n_instances).astype(np.int32), n_instances)
@@ -88,13 +88,7 @@ def train_nodes(
     threads: Threads,
     watch: Callable[[Iterable], Iterable] = iter,
 ) -> Weights:
-    """Train the children of every inner node; the result does not depend on the threads.
-
-    Parameters
-    ----------
-    watch : callable
-        Given the numbers of the jobs, gives them back one by one: a progress bar.
-    """
+    """Train the children of every inner node; the result does not depend on the number of threads."""
     parents = tree.inner_nodes
     jobs = _plan_jobs(tree, reached, threads.workers)
 
@@ -117,7 +111,7 @@ def train_nodes(
 
 
 class Job(NamedTuple):
-    """Blocks of sixteen children of one parent."""
+    """A range of blocks, each of sixteen children, of one parent."""
 
     parent: int
     first_block: int
@@ -126,17 +120,17 @@ class Job(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """What was learned for some children of a parent."""
+    """The weights of some children of a parent."""
 
-    features: NDArray  # int32: those of the instances that reach the parent; the first is the bias
-    blocks: list[Entries]  # the weights that are kept, for each block of sixteen children
+    features: NDArray  # int32: features of the instances that reach the parent; the first is the bias
+    blocks: list[Entries]  # the weights kept, for each block of sixteen children
     biases: NDArray  # float32 (children,)
 
 
 def train_blocks(
     matrix: Matrix, tree: Tree, reached: Reached, job: Job, options: TrainingOptions, scratch: Scratch
 ) -> Trained:
-    """Train some children of a parent, sixteen at a time; of their weights only those to keep stay in memory."""
+    """Train some children of a parent, sixteen at a time, and keep only weights above the threshold."""
     first, last = (int(node) for node in tree.first_children[job.parent : job.parent + 2])
     instances = reached.training_instances(job.parent)
     rows, norms, features = kernels.localise(matrix, instances, scratch)
@@ -156,7 +150,7 @@ def train_blocks(
 
 
 def _plan_jobs(tree: Tree, reached: Reached, n_workers: int) -> list[Job]:
-    """The largest first, and none so large that the threads would wait for it at the end."""
+    """Plan jobs, the largest first and split so that threads do not wait for one at the end."""
     parents = tree.inner_nodes
     n_blocks = -(-np.diff(tree.first_children)[parents] // LANES)
     n_reached = np.where(parents == 0, reached.n_instances, np.diff(reached.indptr)[parents])
@@ -171,7 +165,7 @@ def _plan_jobs(tree: Tree, reached: Reached, n_workers: int) -> list[Job]:
 
 
 def _pack(parts: list[Trained], tree: Tree, reached: Reached, parent: int, options: TrainingOptions) -> Packed:
-    """The table of a parent; a child without positives among n instances has no weights, probability 1 / (n + 2)."""
+    """Build the table of a parent; a child without positives among n instances has probability 1 / (n + 2)."""
     first, last = tree.first_children[parent : parent + 2]
     biases = np.concatenate([part.biases for part in parts])
     unseen = np.diff(reached.indptr)[first:last] == 0
@@ -183,6 +177,6 @@ def _pack(parts: list[Trained], tree: Tree, reached: Reached, parent: int, optio
 
 
 def score_of(probability: float, link: int) -> float:
-    """The score that stands for a probability, below 1."""
+    """Return the score of a probability below 1."""
     logit = math.log(probability / (1 - probability))
     return logit if link == LOGISTIC else (logit - SHIFT) / STEEPNESS

@@ -1,4 +1,4 @@
-"""The weights of all nodes: the children of one parent together, by feature."""
+"""The weights of all nodes, grouped by parent and feature."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Packed", "concatenate"]
 
-# Entries name a child by two bytes wherever they suffice.
+# Child numbers take two bytes if they fit.
 SMALL = np.iinfo(np.uint16).max
 
 
 class Packed(NamedTuple):
-    """What was learned for the children of one parent."""
+    """The weights of the children of one parent."""
 
     slots: NDArray  # int32 (slots + 1, 2)
     children: NDArray  # (entries,)
@@ -29,17 +29,7 @@ class Packed(NamedTuple):
 
 
 def concatenate(packed: Sequence[Packed], parents: NDArray, first_children: NDArray) -> Weights:
-    """The tables of all parents, in the order of the nodes.
-
-    Parameters
-    ----------
-    packed : sequence of Packed
-        One for each of the parents.
-    parents : ndarray
-        The nodes they belong to, ascending.
-    first_children : ndarray, shape (nodes + 1,)
-        Of the tree.
-    """
+    """Concatenate the tables of all parents, which are ascending."""
     n_nodes = first_children.size - 1
     n_slots, n_entries = np.zeros(n_nodes + 1, np.int64), np.zeros(n_nodes + 1, np.int64)
     n_slots[parents + 1] = [len(table.slots) for table in packed]

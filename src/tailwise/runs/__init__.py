@@ -1,1 +1,1 @@
-"""One model of a run below every interface: its data, its steps, its record, its folder."""
+"""Runs: training, prediction, selection and evaluation, with their data, record and folder."""

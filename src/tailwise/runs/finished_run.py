@@ -1,4 +1,4 @@
-"""What a run leaves: the model, what it predicts, what was chosen and what came true; in memory and in a folder."""
+"""A finished run, in memory and as a folder."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ __all__ = ["Run"]
 
 @dataclass(eq=False, repr=False)
 class Run:
-    """A finished run; made by :func:`run`, or read from its folder by :meth:`load`.
+    """A finished run, returned by :func:`run` or read from its folder by :meth:`load`.
 
     Attributes
     ----------
     model : LabelTree
-        Trained on all training instances.
+        The model, trained on all training instances.
     calibrator : Calibrator or None
-        Fitted by cross-validation, where it was asked for.
+        The calibrator, fitted by cross-validation; None without calibration.
     probabilities : csr_array of shape (n, m) or None
-        The shortlists of the test instances, calibrated where there is a calibrator; None for ``method="tree"``.
+        The shortlists of the test instances, calibrated if there is a calibrator; None for ``method="tree"``.
     selection : Selection
         The labels chosen for the test instances.
     priors : LabelPriors
         Training frequencies.
     truth : csr_array of shape (n, m) or None
-        The labels of the test instances, where known.
+        The labels of the test instances, if known.
     label_names : LabelNames or None
-        What the labels are called.
+        The names of the labels.
     record : dict
-        What ``run.json`` says: configuration, seed, versions, inputs with their SHA-256, seconds, metrics.
+        The contents of ``run.json``: configuration, seed, versions, inputs with their SHA-256, seconds, metrics.
     """
 
     model: LabelTree
@@ -63,12 +63,12 @@ class Run:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """The time that each step took."""
+        """The duration of each step."""
         return self.record["seconds"]
 
     @cached_property
     def evaluation(self) -> Evaluation | None:
-        """The selection on the true labels, what was expected of it beside it; None without true labels."""
+        """The evaluation of the selection with expected values; None without true labels."""
         if self.truth is None:
             return None
         basis: dict[str, Any] = {"expectation": self.selection.expectation, "probabilities": self.probabilities}
@@ -77,7 +77,7 @@ class Run:
 
     @cached_property
     def baseline(self) -> Evaluation | None:
-        """The k most probable labels on the true labels; None without these, without probabilities, without budget."""
+        """The evaluation of the k most probable labels; None without true labels, probabilities or a budget."""
         k = self._configuration["k"]
         if self.truth is None or self.probabilities is None or k is None:
             return None
@@ -93,7 +93,7 @@ class Run:
         return {"priors": self.priors, "propensity": (a, b), "k": self._configuration["k"]}
 
     def summary(self) -> str:
-        """What a user wants to see at once."""
+        """Return a short summary as text."""
         lines = [f"expected {self.selection.utility}: {self.selection.expected:.6f}"]
         lines += [str(each) for each in (self.selection.certificate, self.evaluation) if each is not None]
         return "\n".join([*lines, ", ".join(f"{step} {value:.1f} s" for step, value in self.seconds.items())])
@@ -104,20 +104,20 @@ class Run:
         return f"Run({self.selection.utility} {budget}, {self.selection.n_instances:,} test instances)"
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a folder as ``tailwise run`` does; it appears whole or not at all.
+        """Write a folder as ``tailwise run`` does.
 
         Parameters
         ----------
         folder : path
-            A new or empty folder, or with `overwrite` that of an earlier run; other files in it are left alone.
+            A new or empty folder or, with `overwrite`, that of an earlier run; other files in it are left alone.
         overwrite : bool
-            Whether an earlier run may be replaced.
+            Whether to replace an earlier run.
         """
         with claimed_folder(folder, RUN_KIND, overwrite=overwrite) as draft, file_errors_of(folder):
             self.write(draft)
 
     def write(self, folder: Path) -> None:
-        """Write everything into a folder that is there, the record last; :meth:`save` is for users."""
+        """Write everything to an existing folder, the record last; users call :meth:`save`."""
         self.model.save(folder / "model.tree")
         if self.calibrator is not None:
             self.calibrator.save(folder / "calibrator.npz")
@@ -135,9 +135,9 @@ class Run:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Run:
-        """Read the folder of a finished run; steps of one that is not finished are used by :func:`run`.
+        """Read the folder of a finished run; :func:`run` resumes an unfinished one.
 
-        The selection has no ``history``, and its certificate no ``prices``, which are not in the folder.
+        The ``history`` of the selection and the ``prices`` of its certificate are not stored, and are empty.
         """
         found = read_run_folder(folder)
         is_calibrated = found.record.part("configuration").get("calibration", dict, may_be_none=True) is not None
@@ -154,7 +154,7 @@ class Run:
 
 
 def _read_selection(found: RunFolder) -> Selection:
-    """The labels of the folder, with what the record says of how they were found."""
+    """Build the selection from the labels in the folder and the facts in the record."""
     record = found.record.part("selection")
     utility, expectation = as_utility(found.utility, found.priors, found.propensity), record.get("expectation", str)
     proof, certificate = record.get("certificate", dict, may_be_none=True), None
@@ -182,5 +182,5 @@ def _write_names(path: Path, selection: Selection, names: LabelNames) -> None:
         file.write(b"instance\trank\tlabel\tname\n")
         for i, row in enumerate(selection.labels):
             for rank, j in enumerate(row[row >= 0], start=1):
-                words = dict.fromkeys((names.ids[j], names.title_of(j)))  # once, where they are the same
+                words = dict.fromkeys((names.ids[j], names.title_of(j)))  # once if they are equal
                 file.write(f"{i}\t{rank}\t{j}\t{' '.join(words).replace(chr(9), ' ')}\n".encode())

@@ -1,4 +1,4 @@
-"""Records in JSON: what was done, with what, in which time, and what came of it; written, read back and compared."""
+"""Records of runs in JSON: description, writing, reading and comparison."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailwise import __version__
-from tailwise.datasets.formats.disk import parse_json, written_beside
+from tailwise.datasets.formats.disk import digest_of, parse_json, written_beside
 from tailwise.errors import FileError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tailwise.selection import Selection
 
 __all__ = [
+    "REMEDY",
     "Record",
     "Stopwatch",
     "as_json",
@@ -36,31 +37,27 @@ __all__ = [
     "write_json",
 ]
 
-CHUNK = 1 << 20
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
-REMEDY = "Make the folder again"
+REMEDY = "Create the folder again"
 _KINDS = {dict: "an object", list: "a list", str: "text", int: "an integer", float: "a number"}
 
 
 class Stopwatch:
-    """Seconds of named steps."""
+    """Durations of named steps, in seconds."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     @contextmanager
     def measure(self, step: str) -> Iterator[None]:
-        """Add the time that the block takes to that of the step."""
+        """Add the duration of the block to that of the step."""
         start = time.perf_counter()
         yield
         self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - start
 
 
-# What a record says
-
-
 def describe_versions() -> dict[str, str]:
-    """What the figures of a run depend on, and nothing that names the machine."""
+    """Return the versions of all packages that results depend on, and nothing that identifies the machine."""
     return {
         "tailwise": __version__,
         "python": platform.python_version(),
@@ -69,12 +66,12 @@ def describe_versions() -> dict[str, str]:
 
 
 def describe_files(files: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
-    """Size and SHA-256 of each file: what a run can be compared by."""
-    return {name: {"bytes": path.stat().st_size, "sha256": _hash(path)} for name, path in files.items()}
+    """Return the size and SHA-256 of each file, for comparison."""
+    return {name: {"bytes": path.stat().st_size, "sha256": digest_of(path)} for name, path in files.items()}
 
 
 def describe_matrix(matrix: sp.csr_array) -> dict[str, Any]:
-    """The same of a matrix in memory."""
+    """Return the same for a matrix in memory."""
     digest, n_bytes = hashlib.sha256(repr(matrix.shape).encode()), 0
     for array in (matrix.indptr, matrix.indices, matrix.data):
         digest.update(array.dtype.str.encode() + array.tobytes())
@@ -83,7 +80,7 @@ def describe_matrix(matrix: sp.csr_array) -> dict[str, Any]:
 
 
 def describe_selection(selection: Selection) -> dict[str, Any]:
-    """How the labels were found."""
+    """Describe how the labels were found."""
     return {
         "expected": selection.expected,
         "method": selection.method,
@@ -101,16 +98,8 @@ def _describe_certificate(certificate: Certificate | None) -> dict[str, Any] | N
     return {name: getattr(certificate, name) for name in names}
 
 
-def _hash(path: Path) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while part := file.read(CHUNK):
-            digest.update(part)
-    return digest.hexdigest()
-
-
 def list_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """The names of the values in which two records differ."""
+    """List the names of the values in which two records differ."""
     changes = []
     for name in sorted({*old, *new}):
         before, after = old.get(name), new.get(name)
@@ -121,13 +110,10 @@ def list_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     return changes
 
 
-# How it is written and read
-
-
 def as_json(record: Mapping[str, Any]) -> str:
-    """Text of JSON, which has no NaN and no infinity: null stands for them."""
+    """Convert to JSON text, with null for NaN and infinity."""
     text = json.dumps(_plain(record), indent=2, ensure_ascii=False) + "\n"
-    # A file name that is no text holds half characters, which no file can; JSON knows them as \udc80.
+    # An undecodable file name holds unpaired surrogates, which JSON escapes as \udc80.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -142,13 +128,13 @@ def _plain(value: Any) -> Any:
 
 
 def write_json(path: Path, record: Mapping[str, Any]) -> None:
-    """Write a record; it appears whole or not at all."""
+    """Write a record."""
     with written_beside(path) as file:
         file.write(as_json(record).encode())
 
 
 def read_json(path: Path, remedy: str = REMEDY) -> Any:
-    """What a file of JSON holds; where it cannot be read, the error ends with the remedy."""
+    """Read a JSON file; `remedy` ends the error message."""
     try:
         return parse_json(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
     except (OSError, ValueError) as error:
@@ -162,14 +148,14 @@ def _refuse_constant(name: str) -> None:
 
 
 class Record:
-    """An object of a JSON file that knows where it stands, so that what is missing can be named.
+    """An object in a JSON file, with its place in the file for error messages.
 
     Parameters
     ----------
     values : dict
-        What the object holds.
+        The contents of the object.
     place : str
-        The file, and the way from its top to this object.
+        The file, and the path to this object within it.
     """
 
     def __init__(self, values: dict[str, Any], place: str) -> None:
@@ -177,20 +163,20 @@ class Record:
 
     @classmethod
     def read(cls, path: Path) -> Record:
-        """The whole of a file, which must be text that can be shown."""
+        """Read a whole file, which must hold valid text."""
         values = read_json(path)
         try:
             json.dumps(values, ensure_ascii=False).encode()
-        except ValueError as error:  # half characters
+        except ValueError as error:  # unpaired surrogates
             msg = f"{path} must be a record in JSON. Reading it failed: {error}. {REMEDY}."
             raise FileError(msg) from error
         if not isinstance(values, dict):
-            msg = f"{path} must be a record in JSON, an object. Got {type(values).__name__}. {REMEDY}."
+            msg = f"{path} must hold a JSON object. Got {type(values).__name__}. {REMEDY}."
             raise FileError(msg)
         return cls(values, str(path))
 
     def get(self, key: str, kind: type, *, may_be_none: bool = False) -> Any:
-        """A value of the kind asked for; an integer is a number, too."""
+        """Return a value of the given type; integers are accepted as numbers."""
         value = self.values.get(key)
         if value is None and may_be_none:
             return None
@@ -202,14 +188,14 @@ class Record:
         return value
 
     def part(self, key: str) -> Record:
-        """An object within this one."""
+        """Return an object within this one."""
         return Record(self.get(key, dict), f"{self.place}, {key}")
 
     def parts(self, key: str) -> list[Record]:
-        """A list of objects within this one."""
+        """Return a list of objects within this one."""
         items = self.get(key, list)
         for number, item in enumerate(items):
             if not isinstance(item, dict):
-                msg = f"{self.place} must hold objects in {key!r}. Got {item!r:.60} at place {number}."
+                msg = f"{self.place} must hold objects in {key!r}. Got {item!r:.60} at position {number}. {REMEDY}."
                 raise FileError(msg)
         return [Record(item, f"{self.place}, {key} {number}") for number, item in enumerate(items)]

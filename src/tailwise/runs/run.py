@@ -1,4 +1,4 @@
-"""`run`: train, predict, select and evaluate in one go, with a record of how it was done."""
+"""`run`: train, predict, select and evaluate in one call, with a record of all settings."""
 
 from __future__ import annotations
 
@@ -64,52 +64,51 @@ def run(
     progress: bool = False,
     **options: Any,
 ) -> Run:
-    r"""Train a label tree, predict the test instances, choose their labels, and evaluate the choice.
+    r"""Train a label tree, predict the test instances, choose their labels, and evaluate the selection.
 
     The model estimates :math:`\eta_{ij} = P(y_{ij} = 1 \mid x_i)` for the ``top`` most probable labels of each test
-    instance; :func:`select` chooses k of them so that the expected utility of the whole test set is largest. What can
-    be refused is refused before the training.
+    instance; :func:`select` chooses k of them to maximise the expected utility of the whole test set. All options are
+    checked before the training.
 
     Parameters
     ----------
     data : path, mapping or object
-        A folder with a data set, in any layout that :func:`tailwise.datasets.open_folder` reads; or the matrices ``X``,
-        ``Y``, ``X_test``, and, where known, ``Y_test`` and ``label_names``, as keys or as attributes. Without the
-        labels of the test instances nothing is evaluated.
+        A folder with a data set in any layout that :func:`tailwise.datasets.open_folder` reads; or the matrices ``X``,
+        ``Y``, ``X_test`` and, if known, ``Y_test`` and ``label_names``, as keys or attributes. Without ``Y_test``
+        nothing is evaluated.
     utility : Utility or str
         What to maximise, as for :func:`select`; priors are those of the training labels.
     k : int or None
         Labels per instance, or None for no budget.
     output : path, optional
-        A folder for everything that comes of the run (:meth:`Run.save`). Finished steps are kept there while the run is
-        not finished: the same call on the same data goes on from them. A folder that was begun with other options or
-        other data is refused.
+        A folder for the results (:meth:`Run.save`). Finished steps are kept there until the run is complete; the same
+        call with the same data resumes from them. An unfinished folder with other options or data is refused.
     overwrite : bool
-        Replace the folder of an earlier run; other files in it are left alone.
+        Whether to replace the folder of an earlier run; other files in it are left alone.
     model : LabelTree, optional
-        Its parameters are used, and a copy is trained; threads, seed and progress are those of the run.
+        The model to copy and train; threads, seed and progress are those of the run.
     top : int
         Length of the shortlists.
     beam : int, optional
-        Beam width of the prediction: nodes kept per level. Faster, no longer exact.
+        Beam width of the prediction, the number of nodes kept per level: faster, but not exact. Default: exact search.
     calibration : Calibrator or str, optional
-        Calibrate the probabilities: the method of a :class:`Calibrator`, or one that is not fitted yet.
+        How to calibrate the probabilities: a method of :class:`Calibrator`, or an unfitted calibrator.
     folds : int
-        Of the cross-validation that fits the calibrator.
+        Number of folds of the cross-validation that fits the calibrator.
     propensity : (float, float), optional
-        a and b of propensity-scored metrics and utilities. Default: those of the benchmark that has the sizes of the
-        data, else 0.55 and 1.5.
+        a and b of propensity-scored metrics and utilities. Default: those of the benchmark with the sizes of the data,
+        if any, else 0.55 and 1.5.
     method, certify : str, bool
-        Of :func:`select`; ``method="tree"`` selects greedily on the tree itself, without shortlists.
+        As for :func:`select`; ``method="tree"`` selects greedily on the tree itself, without shortlists.
     seed : int
-        Of the training, the folds and the selection.
+        Seed of the training, the folds and the selection.
     workers : int, optional
-        Threads; by default all cores. The result is the same for every number.
+        Number of threads; by default all cores. Results do not depend on it.
     progress : bool
-        Show progress bars on standard error.
+        Whether to show progress bars on standard error.
     **options
-        Other options of :func:`select`: ``expectation``, ``init`` (by name), ``tolerance``, ``max_passes``,
-        ``group_size``, ``fill``, ``condition_positives``.
+        Other options of :func:`select`, for instance ``expectation``, ``init`` (by name), ``tolerance``,
+        ``max_passes``, ``fill`` and ``condition_positives``.
 
     Returns
     -------
@@ -153,14 +152,14 @@ def run(
 def fit_calibrator(
     calibrator: Calibrator, model: LabelTree, X: sp.csr_array, Y: sp.csr_array, *, folds: int, top: int
 ) -> Calibrator:
-    """Fit a calibrator by cross-validation of a model; progress bars of single folds would say little."""
+    """Fit a calibrator by cross-validation of a model, with one progress bar for all folds."""
     quiet = clone(model).set_params(progress=False)
     return calibrator.fit_cross_validated(quiet, X, Y, folds=folds, top=top, progress=bool(model.progress))
 
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """All that a run depends on, with its data read."""
+    """The data and all options of a run."""
 
     data: RunData
     priors: LabelPriors
@@ -184,7 +183,7 @@ class _Task:
         return {"priors": self.priors, "progress": self.progress, **self.search}
 
     def check(self) -> None:
-        """Refuse whatever can be refused before the training."""
+        """Check all options before the training."""
         check_size("top", self.top)
         if self.beam is not None:
             check_size("beam", self.beam)
@@ -199,14 +198,14 @@ class _Task:
             check_options(self.utility, self.k, n_labels=n_labels, priors=self.priors, **self.search)
         elif self.calibrator is not None or self.search["certify"] or self.k is None:
             msg = (
-                "The method tree needs a budget, and goes without calibration and certificate. Leave these out, or use "
-                "the method auto."
+                "method='tree' (--method tree) needs a budget k, and supports neither calibration nor certify. Change "
+                "these options, or use method='auto' (--method auto)."
             )
             raise InputError(msg)
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """The options, as the record has them."""
+        """The options as stored in the record."""
         skipped = ("n_jobs", "progress", "random_state")
         calibrator = self.calibrator
         return {
@@ -222,7 +221,7 @@ class _Task:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What a run must share with an unfinished one to go on with its steps; not the number of threads."""
+        """What must be equal to resume an unfinished run; the number of threads may differ."""
         configuration = self.configuration
         configuration["selection"].pop("workers")
         inputs = {name: facts["sha256"] for name, facts in self.data.inputs.items()}
@@ -235,7 +234,7 @@ class _Task:
 
 
 def _read_search(**given: Any) -> dict[str, Any]:
-    """The options of `select`, those that are not given at their defaults."""
+    """Return all options of `select`, with defaults for those not given."""
     parameters = inspect.signature(select).parameters.values()
     defaults = {
         each.name: each.default
@@ -252,7 +251,7 @@ def _read_search(**given: Any) -> dict[str, Any]:
 def _prepare(
     model: LabelTree | None, calibration: Calibrator | str | None, seed: int, workers: int | None, *, progress: bool
 ) -> tuple[LabelTree, Calibrator | None]:
-    """Copies of model and calibrator, their parameters checked, not fitted."""
+    """Return unfitted copies of model and calibrator with checked parameters."""
     check_seed(seed, LARGEST_SEED)
     own = {"random_state": seed, "n_jobs": workers, "progress": progress}
     tree = clone(LabelTree() if model is None else model).set_params(**own)
@@ -279,7 +278,7 @@ def _check_readable(utility: Utility, priors: LabelPriors, propensity: tuple[flo
 
 
 def _make(task: _Task, steps: Steps, watch: Stopwatch) -> Run:
-    """Make every step that is not finished yet."""
+    """Run every step that is not finished yet."""
     data = task.data
     model, calibrator = _train(task, steps, watch), _calibrate(task, steps, watch)
     probabilities = None if task.is_on_tree else _predict(task, model, calibrator, steps, watch)

@@ -1,4 +1,4 @@
-"""The data of a run: features and labels for training and for the test, from a folder or from matrices in memory."""
+"""The data of a run: training and test features and labels, from a folder or from matrices in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RunData", "read_data"]
 
-# Which part of a folder holds a matrix, and what to call what is missing there.
+# The part of a folder that holds each matrix, and a description for errors if it is missing.
 PLACES = {
     "X": ("train", "features and labels of training instances"),
     "Y": ("train", "features and labels of training instances"),
@@ -32,7 +32,7 @@ SHORT = {"train": "trn", "test": "tst"}
 
 @dataclass(frozen=True, eq=False)
 class RunData:
-    """Features and labels for training and for the test; None for what is not there.
+    """Training and test features and labels; None for what is missing.
 
     Attributes
     ----------
@@ -41,16 +41,16 @@ class RunData:
     Y, Y_test : csr_array or None
         0/1 matrices of the labels of the same instances.
     label_names : LabelNames or None
-        What the labels are called.
+        The names of the labels.
     instance_names : tuple of str or None
-        What the test instances are called.
+        The names of the test instances.
     files : dict of str to Path
-        The files that were found, by their role: "train features", "label names". Empty for matrices. A file of names
-        that does not fit the labels is not used; :meth:`check_names` refuses it.
+        The files by role, for instance "train features" or "label names"; empty for matrices. A file of names that does
+        not match the labels is not used; :meth:`check_names` refuses it.
     path : Path or None
         The folder.
     drawn_after : str or None
-        The benchmark in whose shape the data were drawn, for synthetic data.
+        For synthetic data, the benchmark that was imitated.
     """
 
     X: Any = None
@@ -70,7 +70,7 @@ class RunData:
 
     @property
     def benchmark(self) -> DataSet | None:
-        """The data set of the catalogue that has these sizes; None for data that were drawn."""
+        """The data set of the catalogue with these sizes; None for synthetic data."""
         from tailwise.datasets.catalogue.benchmarks import find_data_set_of_size
 
         tests = [each for each in (self.X_test, self.Y_test) if each is not None]
@@ -80,12 +80,12 @@ class RunData:
 
     @property
     def propensity(self) -> tuple[float, float]:
-        """a and b of the propensity model: those of the benchmark, or the usual ones."""
+        """a and b of the propensity model: those of the benchmark, or the default ones."""
         return USUAL_PROPENSITY if self.benchmark is None else self.benchmark.propensity
 
     @property
     def name(self) -> str:
-        """The name of the benchmark where the sizes are its sizes, else that of the folder."""
+        """The name of the benchmark with these sizes, or else of the folder."""
         if self.drawn_after is not None:
             return f"{self.drawn_after} (synthetic)"
         if self.benchmark is not None:
@@ -93,7 +93,7 @@ class RunData:
         return "data in memory" if self.path is None else self.path.resolve().name
 
     def check_names(self) -> None:
-        """Refuse label names that are not one for each training label."""
+        """Refuse label names that do not match the number of training labels."""
         from tailwise.datasets import load_label_names
 
         path, names, m = self.files.get("label names"), self.label_names, 0 if self.Y is None else self.Y.shape[1]
@@ -109,7 +109,7 @@ class RunData:
 
     @cached_property
     def inputs(self) -> dict[str, dict[str, Any]]:
-        """Size and SHA-256 of each file that a run reads, by its name, or of each matrix."""
+        """Size and SHA-256 of each file that a run reads, by name, or of each matrix."""
         if self.path is None:
             matrices = {name: getattr(self, name) for name in PLACES}
             return {name: describe_matrix(each) for name, each in matrices.items() if each is not None}
@@ -118,15 +118,15 @@ class RunData:
 
 
 def read_data(source: Any, *, needs: Iterable[str] = ("X", "Y", "X_test")) -> RunData:
-    """Read a folder of any layout, or take matrices, and check that they belong together.
+    """Read a folder in any layout, or take matrices, and check that they match.
 
     Parameters
     ----------
     source : path, mapping or object
-        A folder (:func:`tailwise.datasets.open_folder`), or matrices: the keys of a mapping, or attributes, X, Y,
-        X_test, Y_test and label_names.
+        A folder (:func:`tailwise.datasets.open_folder`), or matrices X, Y, X_test, Y_test and label_names as keys of a
+        mapping or attributes of an object.
     needs : iterable of str
-        Which of X, Y, X_test and Y_test must be there. Test data are only read where some of them are needed.
+        Which of X, Y, X_test and Y_test are required. Test data are read only if some of them are.
     """
     needs = tuple(needs)
     data = _read_folder(source, needs) if isinstance(source, (str, os.PathLike)) else _take_matrices(source, needs)
@@ -162,7 +162,7 @@ def _read_folder(path: str | os.PathLike[str], needs: tuple[str, ...]) -> RunDat
 
 
 def _load_parts(folder: DataFolder, needed: set[str]) -> tuple[Contents | None, Contents | None]:
-    """Training and test part; the test part only where it is needed."""
+    """Load the training part, and the test part if needed."""
     from tailwise.datasets.catalogue.data_folder import made_as_wide
     from tailwise.inputs.label_names import count_names
 
@@ -174,7 +174,7 @@ def _load_parts(folder: DataFolder, needed: set[str]) -> tuple[Contents | None, 
 
 
 def _load_alone(folder: DataFolder, needs: tuple[str, ...]) -> sp.csr_array | None:
-    """Features of test instances whose labels are not known."""
+    """Load the features of test instances without labels."""
     is_there = "X_test" in needs and "test" in folder.features and "test" not in folder.labels
     return folder.load_features("test") if is_there else None
 
@@ -183,7 +183,7 @@ def _refuse_missing(path: Path, part: str, what: str) -> NoReturn:
     short = SHORT[part]
     msg = (
         f"{path} must hold {what}, as X.{short}.npz with Y.{short}.npz, {short}_X_Xf.txt with {short}_X_Y.txt, "
-        f"or {part}.txt with both. Got none. See what is there with: tailwise data info {path}"
+        f"or {part}.txt with both. Got none. List its files with: tailwise data info {path}"
     )
     raise FileError(msg)
 
@@ -219,7 +219,7 @@ def _take_matrices(source: Any, needs: tuple[str, ...]) -> RunData:
 
 
 def _check_shapes(data: RunData) -> None:
-    """Training and test must have the same features and labels."""
+    """Refuse training and test data with different numbers of features, labels or instances."""
     for first, second, axis, what in (
         ("X", "X_test", 1, "features"),
         ("Y", "Y_test", 1, "labels"),
@@ -233,6 +233,6 @@ def _check_shapes(data: RunData) -> None:
 
 
 def _title(data: RunData, name: str) -> str:
-    """What the user calls a matrix: by its file, or by its key."""
+    """Return the name of a matrix for error messages: its file, or its key."""
     role = f"{PLACES[name][0]} {'features' if name.startswith('X') else 'labels'}"
     return data.files[role].name if role in data.files else name

@@ -1,4 +1,4 @@
-"""The folder of a run: its files, and what they say of what was chosen, from what, and what came true."""
+"""Reading the folder of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailwise.datasets.formats.disk import parse_json
 from tailwise.datasets.formats.output_folders import UNFINISHED, FolderKind
 from tailwise.errors import FileError
 from tailwise.inputs.priors import USUAL_PROPENSITY
-from tailwise.runs.record import Record
+from tailwise.runs.record import REMEDY, Record
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -31,7 +31,7 @@ RUN_FILES = (
 
 
 def _list_files(folder: Path) -> list[str]:
-    """What the run in a folder wrote, as its record lists it, and the report about it."""
+    """List the files of a run, according to its record, and its report."""
     try:
         names = parse_json((folder / RUN_RECORD).read_text(encoding="utf-8")).get("files")
     except (OSError, ValueError, AttributeError):
@@ -40,12 +40,12 @@ def _list_files(folder: Path) -> list[str]:
     return [*known, REPORT]
 
 
-RUN_KIND = FolderKind(RUN_RECORD, "be the folder of an earlier run", _list_files)
+RUN_KIND = FolderKind(RUN_RECORD, "hold an earlier run", _list_files)
 
 
 @dataclass(frozen=True, eq=False)
 class RunFolder:
-    """What ``tailwise run`` wrote.
+    """The contents of a folder that ``tailwise run`` wrote.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class RunFolder:
     record : Record
         run.json.
     utility : str
-        What was maximised.
+        The utility that was maximised.
     k : int or None
         Labels per instance; None for no budget.
     search : dict
@@ -66,9 +66,9 @@ class RunFolder:
     propensity : (float, float)
         a and b of the propensity model.
     probabilities, truth : csr_array or None
-        What was chosen from, and what was true; None where the run had none.
+        Label probabilities and true labels; None if the run had none.
     names : LabelNames or None
-        What the labels are called.
+        The names of the labels.
     """
 
     path: Path
@@ -93,7 +93,7 @@ class RunFolder:
 
     @property
     def basis(self) -> dict[str, Any]:
-        """By what the run expects a utility; options of :func:`tailwise.expected_utility`."""
+        """The expectation used by the run, as options of :func:`tailwise.expected_utility`."""
         return {
             "expectation": self.record.part("selection").get("expectation", str),
             "priors": self.priors,
@@ -101,15 +101,15 @@ class RunFolder:
         }
 
     def name_of(self, label: int) -> str:
-        """What people call a label."""
+        """Return the title of a label."""
         return f"label {label}" if self.names is None else self.names.title_of(label)
 
 
 def read_run_folder(path: str | os.PathLike[str]) -> RunFolder:
-    """Read a folder; what its record lists must be there."""
+    """Read a folder; all files that its record lists must exist."""
     folder = Path(path)
     if (folder / UNFINISHED).is_file() and not (folder / RUN_RECORD).is_file():
-        msg = f"{path} must be the folder of a finished run. It is not finished. Start the same run again to finish it."
+        msg = f"{path} must be the folder of a finished run. It is not finished. Start the same run again to resume it."
         raise FileError(msg)
     record = Record.read(folder / RUN_RECORD)
     configuration = record.part("configuration")
@@ -135,12 +135,12 @@ def read_run_folder(path: str | os.PathLike[str]) -> RunFolder:
 
 
 def _read_propensity(configuration: Record) -> tuple[float, float]:
-    """The parameters that the run was evaluated with; runs without a word of them had the usual ones."""
+    """Read the propensity parameters of the run; records without them used the default ones."""
     given = configuration.get("propensity", list, may_be_none=True)
     if given is None:
         return USUAL_PROPENSITY
     if len(given) != 2 or not all(isinstance(each, (int, float)) and each > 0 for each in given):
-        msg = f"{configuration.place} must hold 'propensity', two numbers above 0. Got {given}. Make the folder again."
+        msg = f"{configuration.place} must hold 'propensity', two numbers above 0. Got {given}. {REMEDY}."
         raise FileError(msg)
     return given[0], given[1]
 
@@ -148,7 +148,7 @@ def _read_propensity(configuration: Record) -> tuple[float, float]:
 def _find(folder: Path, name: str) -> Path:
     path = folder / name
     if not path.is_file():
-        msg = f"{folder} must hold {name}, which {RUN_RECORD} lists. It is missing. Make the folder again."
+        msg = f"{folder} must hold {name}, which {RUN_RECORD} lists. It is missing. {REMEDY}."
         raise FileError(msg)
     return path
 
@@ -162,9 +162,9 @@ def _check_shapes(run: RunFolder) -> None:
         ("labels.txt", None if run.names is None else (len(run.names),), shape[1:]),
     ):
         if came is not None and tuple(came) != wanted:
-            msg = f"{run.path / name} must be of shape {wanted}, as selection.npz says. Got {tuple(came)}."
+            msg = f"{run.path / name} must have shape {wanted} to match selection.npz. Got {tuple(came)}."
             raise FileError(msg)
     n_slots = run.selection.labels.shape[1]
     if run.k is not None and run.k > n_slots:
-        msg = f"{run.path / RUN_RECORD} must hold 'k', {n_slots} as selection.npz says. Got {run.k}. Make it again."
+        msg = f"{run.path / RUN_RECORD} must hold k = {n_slots} to match selection.npz. Got {run.k}. {REMEDY}."
         raise FileError(msg)

@@ -1,4 +1,4 @@
-"""The finished steps of an unfinished run: kept in its output folder, and read when the run is started again."""
+"""The finished steps of an unfinished run, kept in its output folder so that the run can be resumed."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Read = TypeVar("Read")
 
 
 class Steps:
-    """What the finished steps of a run gave, in files of a hidden folder in its output.
+    """The results of finished steps, as files in a hidden folder of the output.
 
     Parameters
     ----------
     folder : Path or None
-        The hidden folder; None where nothing is kept.
+        The hidden folder; None to keep nothing.
     identity : mapping
-        What the run is: only one that is the same may go on with its steps.
+        Identifies the run; only a run with an equal identity may resume.
     """
 
     def __init__(self, folder: Path | None, identity: Mapping[str, Any]) -> None:
@@ -37,7 +37,7 @@ class Steps:
         self.seconds: dict[str, float] = {}
 
     def find(self, name: str, read: Callable[[Path], Read]) -> Read | None:
-        """What a file holds; None where it is not there, or damaged: the step is then repeated."""
+        """Read the result of a step; None if it is missing or damaged, in which case the step is repeated."""
         if self.folder is None or not (self.folder / name).is_file():
             return None
         try:
@@ -46,22 +46,22 @@ class Steps:
             return None
 
     def keep(self, name: str, write: Callable[[Path], None], seconds: Mapping[str, float]) -> None:
-        """Write a file, and the seconds of all steps so far."""
-        if self.folder is None or not self.folder.is_dir():  # somebody replaced the output, which publishing reports
+        """Write the result of a step, and the durations of all steps so far."""
+        if self.folder is None or not self.folder.is_dir():  # the output was replaced, which is reported at the end
             return
         with file_errors_of(self.folder.parent):
             write(self.folder / name)
             write_json(self.folder / BEGUN, {"identity": self._identity, "seconds": seconds})
 
     def begin(self, *, overwrite: bool) -> None:
-        """Make the folder, or go on with one of the same run; that of another run is only cleared when told to."""
+        """Create the folder or resume an equal run; with `overwrite`, discard a different one."""
         assert self.folder is not None
         found = self._read_begun()
         changes = list_changes(found["identity"], parse_json(as_json(self._identity))) if found else []
         if changes and not overwrite:
             msg = (
-                f"The output must be new, or the unfinished folder of the same run. Got {self.folder.parent}, which "
-                f"was begun with other values of: {', '.join(changes)}. Choose another folder, or overwrite this one."
+                f"The output must be new, or an unfinished folder of the same run. Got {self.folder.parent}, which "
+                f"has other values of: {', '.join(changes)}. Choose another one, or use overwrite=True (--overwrite)."
             )
             raise FileError(msg)
         if changes or not found:
@@ -71,7 +71,7 @@ class Steps:
             self.seconds = found["seconds"]
 
     def _read_begun(self) -> dict[str, dict[str, Any]]:
-        """What was begun, and the seconds of its steps; nothing where there is no such file, or a damaged one."""
+        """Read the identity and durations of an unfinished run; empty if missing or damaged."""
         found = self.find(BEGUN, read_json)
         if isinstance(found, dict) and all(isinstance(found.get(key), dict) for key in ("identity", "seconds")):
             return found
@@ -82,7 +82,7 @@ class Steps:
 def kept_steps(
     output: str | os.PathLike[str] | None, identity: Mapping[str, Any], *, overwrite: bool
 ) -> Iterator[Steps]:
-    """The steps that a run has finished before; those that it finishes within the block are kept if it fails."""
+    """Yield the steps finished earlier; steps that finish within the block are kept if it fails."""
     if output is None:
         yield Steps(None, identity)
         return
@@ -100,6 +100,6 @@ def kept_steps(
 
 
 def list_kept_steps(output: str | os.PathLike[str]) -> list[str]:
-    """The files of finished steps in the folder of a run that is not finished."""
+    """List the files of finished steps of an unfinished run."""
     folder = real(output) / STEPS
     return sorted(path.name for path in folder.iterdir() if path.name in RUN_FILES) if folder.is_dir() else []

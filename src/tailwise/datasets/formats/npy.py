@@ -21,7 +21,7 @@ from tailwise.inputs.matrices import tidy_csr
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["pair_of", "pair_to_write", "read_npy", "write_npy"]
+__all__ = ["pair_of", "pair_to_write", "read_array", "read_npy", "write_npy"]
 
 LABELS, SCORES = "-labels.npy", "-scores.npy"
 
@@ -49,10 +49,10 @@ def read_npy(path: Any) -> Contents:
     """Read a pair, ranked by the order within its rows, or a dense matrix, whose zeros are omitted."""
     pair = pair_of(path)
     if pair is None or (os.fspath(path).endswith(SCORES) and not pair[0].exists()):
-        array = _read_array(path)
+        array = read_array(path)
         with input_errors_of():
             return Contents(tidy_csr(array, f"the array in {path}"))
-    labels, scores = (_read_array(each) for each in pair)
+    labels, scores = (read_array(each) for each in pair)
     if labels.ndim != 2 or labels.shape != scores.shape or labels.dtype.kind not in "iu" or 0 in labels.shape:
         msg = (
             f"{pair[0]} and {pair[1].name} must hold label numbers and scores in arrays of the same shape (n, k'). "
@@ -83,7 +83,8 @@ def write_npy(path: Any, contents: Contents) -> None:
             np.save(file, array, allow_pickle=False)
 
 
-def _read_array(path: Any) -> NDArray:
+def read_array(path: Any) -> NDArray:
+    """Read one array of numbers."""
     remedy = "Write it again with numpy.save, with rows of equal length."
     rule = "be a complete and valid .npy file of numbers"
     array = read_whole(path, lambda file: np.load(file, allow_pickle=False), rule, remedy)

@@ -1,6 +1,6 @@
-"""Doors for the models that people already have: each turns what a model gives into a CSR of probabilities.
+"""Adapters that convert the output of other models to a CSR matrix of probabilities.
 
-Pass the result to ``select``, and to ``Calibrator`` first where the scores of a model are no honest probabilities.
+Pass the result to ``select``; calibrate it with ``Calibrator`` first if the scores of the model are not probabilities.
 """
 
 from tailwise.models.adapters.lightxml import from_lightxml

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.errors import FileError, InputError
+from tailwise.datasets.formats.npy import read_array
+from tailwise.errors import InputError
 from tailwise.inputs.checks import check_choice
 from tailwise.inputs.matrices import as_array, canonical_csr
+from tailwise.inputs.paths import is_path
 from tailwise.models.adapters.logits import from_shortlist, read_scores, sigmoid
 from tailwise.models.adapters.shortlists import check_labels, check_n_labels, from_dense
 
@@ -32,13 +33,13 @@ def from_lightxml(
     n_labels: int | None = None,
     top: int | None = None,
 ) -> sp.csr_array:
-    """What LightXML writes with ``--eval_model``, as a CSR of probabilities.
+    """Convert the files that LightXML writes with ``--eval_model`` to a CSR matrix of probabilities.
 
-    Assumed is what the repository kongds/LightXML (``src/main.py``, ``src/model.py``, ``src/dataset.py``) does. For
-    Amazon-670K and Wiki-500K it writes ``results/NAME-labels.npy`` and ``results/NAME-scores.npy``, both (n, 100); the
-    scores are products of two sigmoids, ``kind="probabilities"``, and a label may stand in a row twice, with the same
-    score. For its other data sets it writes ``results/NAME-scores.npy`` alone, (n, m): ``kind="logits"``. The files do
-    not tell which, so you must. It numbers the labels that occur by their names *as text*: 1, 10, 100, 2, ...
+    This follows the repository kongds/LightXML (``src/main.py``, ``src/model.py``, ``src/dataset.py``). For Amazon-670K
+    and Wiki-500K it writes ``results/NAME-labels.npy`` and ``results/NAME-scores.npy``, both (n, 100); the scores are
+    products of two sigmoids, ``kind="probabilities"``, and a label may be repeated in a row with the same score. For
+    other data sets it writes only ``results/NAME-scores.npy``, (n, m): ``kind="logits"``. The files do not state the
+    kind, so you must give it. LightXML numbers labels in the order of their names *as text*: 1, 10, 100, 2, ...
 
     Parameters
     ----------
@@ -47,14 +48,14 @@ def from_lightxml(
     labels : array_like of int or path, optional
         ``NAME-labels.npy`` or its contents, (n, k').
     kind : {"probabilities", "logits"}
-        What the scores are.
+        The kind of scores.
     label_map : mapping or array_like of int, optional
-        From its numbering to yours: the dict that its ``createDataCSV`` returns (your number as text to its number), or
-        an array with your number for each of its labels. Default: the numbering is the same.
+        The relation of its label numbers to yours: the dict that its ``createDataCSV`` returns (from your number as
+        text to its number), or an array with your number for each of its labels. Default: the numbers are the same.
     n_labels : int, optional
-        Number of labels m on your side. Default: the number of columns, or one more than the largest of `label_map`.
+        Your number of labels m. Default: the number of columns, or the largest number in `label_map` + 1.
     top : int, optional
-        Keep only the most probable labels of each instance.
+        Keep only this number of most probable labels of each instance.
 
     Returns
     -------
@@ -69,29 +70,16 @@ def from_lightxml(
     (array([ 2, 10], dtype=int32), array([0.5 , 0.75]))
     """
     check_choice("kind", kind, KINDS)
-    values = read_scores(_load(scores), "scores")
+    values = read_scores(read_array(scores) if is_path(scores) else scores, "scores")
     _check_kind(values, kind)
     numbers = None if label_map is None else _read_label_map(label_map)
     if n_labels is None and numbers is not None:
         n_labels = int(numbers.max()) + 1
-    to_probabilities = sigmoid if kind == "logits" else _as_they_are
+    to_probabilities = sigmoid if kind == "logits" else np.asarray
     if labels is not None:
-        shortlist = _drop_repeated(as_array(_load(labels), "labels"), values)
+        shortlist = _drop_repeated(as_array(read_array(labels) if is_path(labels) else labels, "labels"), values)
         return from_shortlist(to_probabilities(values), _renumber(shortlist, numbers, n_labels), n_labels, top)
     return _renumber_columns(from_dense(values, to_probabilities, top), numbers, n_labels)
-
-
-def _load(source: Any) -> Any:
-    if not isinstance(source, (str, os.PathLike)):
-        return source
-    try:
-        return np.load(source, allow_pickle=False)
-    except FileNotFoundError as error:
-        msg = f"path must name a file that exists. Got {source}. Check the spelling and the folder."
-        raise FileError(msg) from error
-    except (OSError, ValueError, EOFError) as error:
-        msg = f"{source} must be a whole .npy file of numbers. Reading it failed: {error}. Write it again with np.save."
-        raise FileError(msg) from error
 
 
 def _check_kind(scores: NDArray, kind: str) -> None:
@@ -99,24 +87,20 @@ def _check_kind(scores: NDArray, kind: str) -> None:
     looks_like = "probabilities" if lowest >= 0 and highest <= 1 else "logits"
     if looks_like != kind:
         msg = (
-            f"scores must be {kind}, as kind={kind!r} says. Got values from {lowest:g} to {highest:g}, which are "
+            f"scores must be {kind}, as given by kind={kind!r}. Got values from {lowest:g} to {highest:g}, which are "
             f"{looks_like}. Use kind={looks_like!r}."
         )
         raise InputError(msg)
 
 
-def _as_they_are(scores: NDArray) -> NDArray:
-    return scores
-
-
 def _read_label_map(label_map: Any) -> NDArray:
-    """Your number of each of its labels."""
+    """Return your number of each of its labels."""
     if isinstance(label_map, Mapping):
         try:
             pairs = np.array([(int(theirs), int(yours)) for yours, theirs in label_map.items()]).reshape(-1, 2)
         except (TypeError, ValueError) as error:
             msg = (
-                "label_map as a mapping must lead from your label numbers (as text) to those of LightXML. "
+                "label_map as a mapping must map your label numbers (as text) to those of LightXML. "
                 f"Got {next(iter(label_map.items()))!r}. Give an array with your number for each of its labels instead."
             )
             raise InputError(msg) from error
@@ -127,16 +111,16 @@ def _read_label_map(label_map: Any) -> NDArray:
     else:
         numbers = as_array(label_map, "label_map")
     if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iu" or numbers.min() < 0:
-        msg = f"label_map must hold one label number of at least 0 per label. Got {label_map!r:.80}."
+        msg = f"label_map must hold one non-negative label number per label. Got {label_map!r:.80}."
         raise InputError(msg)
     if np.unique(numbers).size < numbers.size:
-        msg = "label_map must lead to a different label each. Got the same number twice."
+        msg = "label_map must map to different labels. Got the same number twice."
         raise InputError(msg)
     return numbers
 
 
 def _drop_repeated(labels: NDArray, scores: NDArray) -> NDArray:
-    """Keep each label of a row once, with its largest score: LightXML pads short groups by repeating a label."""
+    """Keep each label of a row once, with its largest score; LightXML pads short groups by repeating a label."""
     if labels.ndim != 2 or labels.shape != scores.shape or labels.dtype.kind not in "iu":
         msg = f"labels must be integers in the shape of scores, {scores.shape}. Got {labels.dtype} {labels.shape}."
         raise InputError(msg)
@@ -162,7 +146,7 @@ def _renumber_columns(matrix: sp.csr_array, numbers: NDArray | None, n_labels: i
     check_n_labels(n_labels)
     numbers = np.arange(matrix.shape[1]) if numbers is None else numbers
     if numbers.size != matrix.shape[1]:
-        msg = f"label_map must hold the {matrix.shape[1]} labels of scores. Got {numbers.size}."
+        msg = f"label_map must cover the {matrix.shape[1]} labels of scores. Got {numbers.size}."
         raise InputError(msg)
     columns = check_labels(numbers, n_labels)[matrix.indices].astype(np.int32)
     moved = sp.csr_array((matrix.data, columns, matrix.indptr), shape=(matrix.shape[0], n_labels))

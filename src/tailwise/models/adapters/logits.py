@@ -22,26 +22,27 @@ __all__ = ["from_logits", "sigmoid"]
 def from_logits(
     logits: Any, labels: Any = None, *, n_labels: int | None = None, top: int | None = None
 ) -> sp.csr_array:
-    r"""Logits z, one per label, as a CSR of probabilities :math:`\sigma(z) = 1 / (1 + e^{-z})`.
+    r"""Convert logits z, one per label, to a CSR matrix of probabilities :math:`\sigma(z) = 1 / (1 + e^{-z})`.
 
-    For networks trained with one binary cross-entropy per label (``BCEWithLogitsLoss``). Logits of a softmax are
-    none of these: its probabilities of one instance sum to 1.
+    For networks trained with a binary cross-entropy per label (``BCEWithLogitsLoss``). Logits of a softmax are not
+    suitable: its probabilities for an instance sum to 1.
 
     Parameters
     ----------
     logits : torch tensor, array_like of shape (n, m) or (n, k'), or what ``torch.topk`` returns
         All logits; those of a shortlist, with `labels`; or values and indices together.
     labels : torch tensor or array_like of int, shape (n, k'), optional
-        The labels that a shortlist speaks of; -1 pads a row.
+        The labels of a shortlist, padded with -1.
     n_labels : int, optional
-        Number of labels m, needed with a shortlist.
+        Number of labels m, required with a shortlist.
     top : int, optional
-        Keep only the most probable labels of each instance. Without it, dense logits make every label a candidate.
+        Keep only this number of most probable labels of each instance. Default: with dense logits, every label is a
+        candidate.
 
     Returns
     -------
     csr_array of shape (n, m)
-        In single precision, unless the logits are in double.
+        In single precision, unless the logits are in double precision.
 
     Examples
     --------
@@ -60,19 +61,19 @@ def from_logits(
 
 
 def _is_topk(logits: Any) -> bool:
-    """Whether this is what ``torch.topk`` returns: a tuple with names (sparse tensors have methods of these names)."""
+    """Whether this is the named tuple of ``torch.topk``; sparse tensors have methods with the same names."""
     return isinstance(logits, tuple) and hasattr(logits, "values") and hasattr(logits, "indices")
 
 
 def read_scores(scores: Any, name: str) -> NDArray:
-    """Dense scores (n, m) of real numbers; infinite ones are certain, NaN is refused."""
+    """Check dense scores (n, m), which may be infinite but not NaN."""
     array = as_numbers(scores, name)
     if not isinstance(array, np.ndarray) or array.ndim != 2 or 0 in array.shape:
         msg = f"{name} must be a dense matrix with at least one row and one column. Got shape {array.shape}."
         raise InputError(msg)
     if np.isnan(array).any():
         i, j = np.argwhere(np.isnan(array))[0]
-        msg = f"{name} must be numbers. Got nan in row {i}, column {j}. Has the model diverged?"
+        msg = f"{name} must not contain NaN. Got nan in row {i}, column {j}. Check whether the training diverged."
         raise InputError(msg)
     return array
 
@@ -80,13 +81,13 @@ def read_scores(scores: Any, name: str) -> NDArray:
 def from_shortlist(
     probabilities: NDArray, labels: NDArray, n_labels: int | None, top: int | None = None
 ) -> sp.csr_array:
-    """Probabilities (n, k') with their labels (n, k'), -1 as padding."""
+    """Convert probabilities (n, k') and their labels (n, k'), padded with -1."""
     if n_labels is None:
-        msg = "n_labels must be given with labels of a shortlist, which do not tell it. Got None."
+        msg = "n_labels must be given with a shortlist, which does not determine it. Got None."
         raise InputError(msg)
     check_n_labels(n_labels)
     if labels.shape != probabilities.shape:
-        msg = f"labels must have the shape of their scores, {probabilities.shape}. Got {labels.shape}."
+        msg = f"labels must have the shape of the scores, {probabilities.shape}. Got {labels.shape}."
         raise InputError(msg)
     is_used = labels != -1
     check_labels(labels[is_used], n_labels)
@@ -94,5 +95,5 @@ def from_shortlist(
 
 
 def sigmoid(logits: NDArray) -> NDArray:
-    """The logistic function, in single precision for what is not double."""
+    """Compute the logistic function, in single precision unless the input is in double precision."""
     return expit(logits.astype(np.float64 if logits.dtype.itemsize > 4 else np.float32, copy=False))

@@ -13,15 +13,15 @@ __all__ = ["from_napkinxc"]
 
 
 def from_napkinxc(predictions: Any, n_labels: int) -> sp.csr_array:
-    """What ``predict_proba`` of a napkinXC model (PLT, HSM, BR, OVR) gives, as a CSR of probabilities.
+    """Convert the output of ``predict_proba`` of a napkinXC model (PLT, HSM, BR, OVR) to a CSR matrix.
 
     Parameters
     ----------
     predictions : list of lists of (int, float)
-        For each instance its (label, probability) pairs, as napkinXC 0.7 gives: in any order, in any number; a row may
-        be empty where a threshold was set. Labels are the column numbers of the Y that it was fitted on.
+        The (label, probability) pairs of each instance, as napkinXC 0.7 returns them, in any order and number; a row
+        may be empty if a threshold was set. Labels are column numbers of the Y used in fit.
     n_labels : int
-        Number of labels m; the lists do not tell it.
+        Number of labels m, which the lists do not determine.
 
     Returns
     -------

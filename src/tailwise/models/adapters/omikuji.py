@@ -13,17 +13,17 @@ __all__ = ["from_omikuji"]
 
 
 def from_omikuji(predictions: Any, n_labels: int) -> sp.csr_array:
-    """What ``Model.predict`` of Omikuji gives, called for one instance after the other, as a CSR of probabilities.
+    """Convert the output of ``Model.predict`` of Omikuji, called for each instance, to a CSR matrix.
 
-    The scores of Omikuji 0.5 lie in [0, 1] for either loss. Those of the logistic loss are meant as probabilities;
-    those of the hinge loss, its default, only rank: fit a :class:`tailwise.Calibrator` to them first.
+    The scores of Omikuji 0.5 lie in [0, 1] for either loss. Those of the logistic loss are probabilities; those of the
+    hinge loss, the default, only rank labels: calibrate them with a :class:`tailwise.Calibrator` first.
 
     Parameters
     ----------
     predictions : list of lists of (int, float)
-        ``[model.predict(features, top_k=100) for features in instances]``: for each instance its (label, score) pairs.
+        ``[model.predict(features, top_k=100) for features in instances]``: the (label, score) pairs of each instance.
     n_labels : int
-        Number of labels m; the lists do not tell it.
+        Number of labels m, which the lists do not determine.
 
     Returns
     -------

@@ -23,19 +23,19 @@ KINDS = ("probabilities", "log-probabilities")
 
 
 def from_pecos(predictions: Any, *, kind: str = "probabilities") -> sp.csr_array:
-    """What ``predict`` of a PECOS model (XLinearModel, XTransformer) gives, as a CSR of probabilities.
+    """Convert the output of ``predict`` of a PECOS model (XLinearModel, XTransformer) to probabilities.
 
-    PECOS multiplies, along the path to a label, what its ``post_processor`` makes of the margins z (PECOS 1.2):
-    ``sigmoid`` gives 1 / (1 + exp(-z)) and is meant as a probability; ``l3-hinge``, the default, and its kin give
-    exp(-max(0, 1 - z)^3), between 0 and 1, which only ranks: fit a :class:`tailwise.Calibrator` to it first.
-    ``log-sigmoid`` and ``log-l3-hinge`` add the logarithms of these. ``noop`` gives margins, which are neither.
+    PECOS applies its ``post_processor`` to the margins z and multiplies the results along the path to a label (PECOS
+    1.2). ``sigmoid`` is 1 / (1 + exp(-z)), a probability. ``l3-hinge``, the default, and its variants are
+    exp(-max(0, 1 - z)^3), between 0 and 1, which only rank labels: calibrate them with a :class:`tailwise.Calibrator`
+    first. ``log-sigmoid`` and ``log-l3-hinge`` add the logarithms of these. Margins, from ``noop``, are not supported.
 
     Parameters
     ----------
     predictions : sparse matrix of shape (n, m), or path
-        As ``predict`` gives (columns in no order within a row) or as ``pecos.xmc.xlinear.predict -o FILE`` writes.
+        What ``predict`` returns (columns may be unsorted) or ``pecos.xmc.xlinear.predict -o FILE`` writes.
     kind : {"probabilities", "log-probabilities"}
-        The second for ``post_processor="log-sigmoid"`` and the other logarithms.
+        Use the second for ``post_processor="log-sigmoid"`` and other logarithms.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def from_pecos(predictions: Any, *, kind: str = "probabilities") -> sp.csr_array
     check_choice("kind", kind, KINDS)
     matrix = load_if_path(predictions)
     if not sp.issparse(matrix):
-        msg = f"predictions must be the sparse matrix that predict gives. Got {type(predictions).__name__}."
+        msg = f"predictions must be the sparse matrix that predict returns. Got {type(predictions).__name__}."
         raise InputError(msg)
     csr = canonical_csr(matrix, "predictions")
     values = csr.data if kind == "probabilities" else _exponentiate(csr.data)
@@ -62,8 +62,8 @@ def from_pecos(predictions: Any, *, kind: str = "probabilities") -> sp.csr_array
 def _exponentiate(values: NDArray) -> NDArray:
     if values.size and values.max() > 0:
         msg = (
-            f"predictions must be at most 0 where kind='log-probabilities'. Got {values.max():g}. "
-            "Use kind='probabilities' for any post_processor but log-sigmoid and its kin."
+            f"predictions must be at most 0 with kind='log-probabilities'. Got {values.max():g}. "
+            "Use kind='probabilities' unless the post_processor begins with 'log-'."
         )
         raise InputError(msg)
     return np.exp(values)
@@ -73,7 +73,7 @@ def _check(csr: sp.csr_array) -> Candidates:
     if csr.nnz and not (csr.data.min() >= 0 and csr.data.max() <= 1):
         msg = (
             f"predictions must lie in [0, 1]. Got values from {csr.data.min():g} to {csr.data.max():g}. "
-            "Predict with post_processor='sigmoid' or 'l3-hinge', or give kind='log-probabilities' for 'log-sigmoid'."
+            "Predict with post_processor='sigmoid' or 'l3-hinge', or use kind='log-probabilities' for 'log-sigmoid'."
         )
         raise InputError(msg)
     return Candidates.of(csr)

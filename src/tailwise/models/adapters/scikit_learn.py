@@ -1,4 +1,4 @@
-"""Probabilities of scikit-learn's multi-label classifiers, and of all that follow its contract."""
+"""Probabilities of multi-label classifiers with the interface of scikit-learn."""
 
 from __future__ import annotations
 
@@ -19,30 +19,29 @@ __all__ = ["from_sklearn"]
 
 
 def from_sklearn(model: Any, X: Any, *, top: int | None = None, **options: Any) -> sp.csr_array:
-    """What ``predict_proba`` of a fitted multi-label classifier gives for X, as a CSR of probabilities.
+    """Call ``predict_proba`` of a fitted multi-label classifier, and convert the result to a CSR matrix.
 
-    Every form that scikit-learn's classifiers know is read (scikit-learn 1.4 to 1.9): an array (n, m) of the
-    probabilities of each label (``OneVsRestClassifier``, ``ClassifierChain``, ``MLPClassifier``); a list of m arrays
-    (n, classes) with the list ``classes_`` beside it (``MultiOutputClassifier``, forests, trees, nearest neighbours),
-    of which the column of class 1 is taken (a label that was never 1 in training has no such column and probability 0,
-    one that was always 1 has probability 1); a sparse matrix (:class:`tailwise.LabelTree`); a pipeline or a grid search
-    around any of these.
+    All forms that scikit-learn classifiers return are supported (1.4 to 1.9): an array (n, m) of label probabilities
+    (``OneVsRestClassifier``, ``ClassifierChain``, ``MLPClassifier``); a list of m arrays (n, classes) with the list
+    ``classes_`` (``MultiOutputClassifier``, forests, trees, nearest neighbours), of which the column of class 1 is used
+    (a label that was never 1 in training has probability 0, one that was always 1 has probability 1); a sparse matrix
+    (:class:`tailwise.LabelTree`); or a pipeline or grid search of any of these.
 
     Parameters
     ----------
     model : estimator
-        Fitted, with ``predict_proba``.
+        A fitted model with ``predict_proba``.
     X : array_like or sparse matrix
-        What the model takes.
+        The input of the model.
     top : int, optional
-        Keep only the most probable labels of each instance; also passed on to a model that knows the word.
+        Keep only this number of most probable labels of each instance. Also passed to models with such a parameter.
     **options
-        Passed on to ``predict_proba``.
+        Passed to ``predict_proba``.
 
     Returns
     -------
     csr_array of shape (n, m)
-        Labels are the columns of the Y that the model was fitted on.
+        Labels are the columns of the Y used in fit.
 
     Examples
     --------
@@ -56,8 +55,8 @@ def from_sklearn(model: Any, X: Any, *, top: int | None = None, **options: Any) 
     """
     if not hasattr(model, "predict_proba"):
         msg = (
-            f"model must have predict_proba. Got {type(model).__name__}, which has not. Choose a base estimator that "
-            "gives probabilities, or wrap it in sklearn.calibration.CalibratedClassifierCV."
+            f"model must have predict_proba. Got {type(model).__name__}, which has not. Choose a base estimator with "
+            "probabilities, or wrap it in sklearn.calibration.CalibratedClassifierCV."
         )
         raise InputError(msg)
     if top is not None and "top" in inspect.signature(model.predict_proba).parameters:
@@ -71,11 +70,11 @@ def from_sklearn(model: Any, X: Any, *, top: int | None = None, **options: Any) 
 
 
 def _take_positive_class(predicted: list[NDArray], classes: Any) -> NDArray:
-    """From one array (n, classes) per label, the probabilities of class 1 as one array (n, m)."""
+    """Extract the probabilities of class 1, (n, m), from one array (n, classes) per label."""
     if not isinstance(classes, list) or len(classes) != len(predicted):
         msg = (
             f"model must have classes_, one array of classes for each of its {len(predicted)} labels. Got "
-            f"{classes!r:.80}. Wrap what it predicts into an array (n, m) and pass that on instead."
+            f"{classes!r:.80}. Convert its predictions to an array (n, m) and use that instead."
         )
         raise InputError(msg)
     positive = np.zeros((predicted[0].shape[0], len(predicted)))

@@ -1,4 +1,4 @@
-"""What the adapters share: a checked CSR of its own, from lists of pairs, from arrays of labels, from dense scores."""
+"""Shared conversions of the adapters: lists of pairs and dense scores to a checked CSR matrix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
-from tailwise.inputs.checks import is_integer
+from tailwise.inputs.checks import check_size
 from tailwise.inputs.matrices import build_csr, check_most_labels
 
 if TYPE_CHECKING:
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 __all__ = ["check_labels", "check_n_labels", "from_dense", "from_pairs", "own_csr"]
 
-# Dense scores become candidates so many at a time: a shortlist needs no memory for all of them.
+# Dense scores are converted in blocks of this size, so that a shortlist does not need memory for all candidates.
 SCORES_AT_A_TIME = 4_000_000
 
 
 def own_csr(candidates: Candidates) -> sp.csr_array:
-    """The candidates as a CSR array that may be changed: it shares no memory with anything."""
+    """Copy candidates to a CSR array that may be changed."""
     rows = candidates.rows
     return build_csr(rows.values.copy(), rows.labels.copy(), rows.indptr.copy(), candidates.shape)
 
 
 def from_dense(scores: NDArray, to_probabilities: Callable[[NDArray], NDArray], top: int | None) -> sp.csr_array:
-    """Dense scores (n, m), some rows at a time, as the most probable labels of each row."""
+    """Convert dense scores (n, m), block by block, keeping the most probable labels of each row."""
     height = max(1, SCORES_AT_A_TIME // max(1, scores.shape[1]))
     starts = range(0, max(1, scores.shape[0]), height)
     parts = [Candidates.of(to_probabilities(scores[at : at + height]), top=top).to_csr() for at in starts]
@@ -38,7 +38,7 @@ def from_dense(scores: NDArray, to_probabilities: Callable[[NDArray], NDArray], 
 
 
 def from_pairs(predictions: Any, n_labels: int, source: str) -> sp.csr_array:
-    """Lists of (label, probability) pairs, one list per instance."""
+    """Convert lists of (label, probability) pairs, one list per instance."""
     check_n_labels(n_labels)
     rows = _list(predictions)
     sizes = np.array([len(row) for row in rows], dtype=np.int64)
@@ -48,8 +48,8 @@ def from_pairs(predictions: Any, n_labels: int, source: str) -> sp.csr_array:
         pairs = np.empty((0, 2))
     if len(pairs) != sizes.sum():
         msg = (
-            f"predictions must be one list of (label, probability) pairs per instance. Got lists of something else. "
-            f"Use {source}, which gives both."
+            f"predictions must be one list of (label, probability) pairs per instance. Got other lists. "
+            f"Use {source}, which returns pairs."
         )
         raise InputError(msg)
     labels = check_labels(pairs[:, 0], n_labels)
@@ -59,19 +59,17 @@ def from_pairs(predictions: Any, n_labels: int, source: str) -> sp.csr_array:
 
 
 def check_n_labels(n_labels: Any) -> None:
-    """Refuse what is no number of labels."""
-    if not is_integer(n_labels) or n_labels < 1:
-        msg = f"n_labels must be an integer of at least 1, the number of columns of the true labels. Got {n_labels!r}."
-        raise InputError(msg)
+    """Refuse an invalid number of labels."""
+    check_size("n_labels", n_labels, remedy="Give the number of columns of the true labels.")
     check_most_labels(n_labels)
 
 
 def check_labels(labels: NDArray, n_labels: int) -> NDArray:
-    """Label numbers as integers between 0 and n_labels - 1."""
+    """Convert label numbers to integers between 0 and n_labels - 1."""
     is_wrong = ~((labels >= 0) & (labels < n_labels) & (labels == np.floor(labels)))
     if is_wrong.any():
         msg = (
-            f"labels must be integers between 0 and {n_labels - 1}, as n_labels={n_labels} says. "
+            f"labels must be integers between 0 and {n_labels - 1}, because n_labels={n_labels}. "
             f"Got {labels[is_wrong][0]:g}. Give the number of labels that the model was trained with."
         )
         raise InputError(msg)
