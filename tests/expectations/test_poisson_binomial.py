@@ -13,7 +13,7 @@ from tailwise.errors import InputError
 from tailwise.expectations.distributions import expect_by_probabilities
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.chosen import Chosen
-from tailwise.selection.resolve import no_context
+from tailwise.inputs.totals import Totals
 from tailwise.utilities import Utility, as_utility
 from tailwise.utilities.utility import Batch
 
@@ -82,7 +82,7 @@ def expected_by_library(terms, matrix, chosen, *, extra=0.0, **options):
     chosen = Chosen.of(np.asarray(chosen, dtype=bool))
     m = candidates.n_labels
     terms = [(m * factor, term) for factor, term in terms]  # sums over labels, not means
-    return expect_by_probabilities(terms, candidates, chosen, batch_of(candidates, extra), no_context(m), **options)
+    return expect_by_probabilities(terms, candidates, chosen, batch_of(candidates, extra), Totals.nothing(m), **options)
 
 
 def terms_of(utility):
@@ -309,7 +309,7 @@ def test_inputs_are_not_changed():
     candidates, selection = Candidates.of(matrix), Chosen.of(chosen)
     batch = batch_of(candidates, 0.5)
     before = [array.copy() for array in (matrix, selection.labels, batch.condition_positives)]
-    expect_by_probabilities(terms_of("macro-f1"), candidates, selection, batch, no_context(candidates.n_labels))
+    expect_by_probabilities(terms_of("macro-f1"), candidates, selection, batch, Totals.nothing(candidates.n_labels))
     for old, new in zip(before, (matrix, selection.labels, batch.condition_positives), strict=True):
         np.testing.assert_array_equal(old, new)
 
@@ -326,5 +326,5 @@ def test_shape_of_the_selection_is_checked():
     for labels, n_labels in ((np.zeros((5, 1), dtype=int), 3), (np.zeros((4, 1), dtype=int), 2)):
         with pytest.raises(InputError, match=r"selection must have the 4 instances and 3 labels of the probabilities"):
             expect_by_probabilities(
-                [], candidates, Chosen.of(labels, n_labels), batch_of(candidates), no_context(candidates.n_labels)
+                [], candidates, Chosen.of(labels, n_labels), batch_of(candidates), Totals.nothing(candidates.n_labels)
             )

@@ -10,7 +10,6 @@ from reference import context as reference
 import tailwise as tw
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.totals import Totals
-from tailwise.selection.resolve import no_context
 
 N, M, K = 4, 3, 1
 EXACT = ("macro-precision", "macro-recall", "macro-f1", "macro-fbeta(2)", "macro-jaccard", "coverage")
@@ -150,7 +149,7 @@ def test_an_empty_context_changes_nothing():
     for expectation in ("semi", "exact"):
         with_, without = (
             tw.select(matrix, "0.5*macro-f1 + 0.5*coverage", 2, expectation=expectation, context=context)
-            for context in (no_context(9), None)
+            for context in (Totals.nothing(9), None)
         )
         np.testing.assert_array_equal(with_.labels, without.labels)
         assert with_.expected == without.expected
@@ -177,7 +176,7 @@ def test_totals_add_subtract_and_scale():
     with pytest.raises(InputError, match="finite number of at least 0"):
         -1 * first
     with pytest.raises(InputError, match="Got 3 and 4 labels"):
-        first + no_context(4)
+        first + Totals.nothing(4)
 
 
 def test_totals_of_a_selection_are_those_counted_anew():
@@ -215,7 +214,7 @@ def test_bad_contexts_are_refused():
     with pytest.raises(InputError, match=r"context must be Totals, such as selection\.totals\. Got dict"):
         tw.select(matrix, "macro-f1", 1, context={})
     with pytest.raises(InputError, match=r"context covers 4 labels, probabilities has 3"):
-        tw.select(matrix, "macro-f1", 1, context=no_context(4))
+        tw.select(matrix, "macro-f1", 1, context=Totals.nothing(4))
     with pytest.raises(InputError, match=r"context must hold failure probabilities, which coverage needs"):
         tw.select(matrix, "coverage", 1, context=tw.select(matrix, "macro-f1", 1).totals)
     with pytest.raises(InputError, match=r"needs either probabilities or truth"):

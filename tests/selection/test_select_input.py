@@ -160,7 +160,7 @@ BAD_PROBABILITIES = {
     "negative": ([[0.5, 0.1], [-0.5, 0.1]], "probabilities must lie in [0, 1]. Got -0.5 for instance 1, label 0."),
     "nan": (
         [[0.5, np.nan]],
-        "probabilities must lie in [0, 1]. Got nan for instance 0, label 1. Remove or replace such",
+        "probabilities must lie in [0, 1]. Got nan for instance 0, label 1. Remove or",
     ),
     "flat": ([0.5, 0.1], "probabilities must be a matrix with at least one instance and one label. Got shape 2."),
     "empty": (np.zeros((0, 3)), "probabilities must be a matrix with at least one instance and one label."),

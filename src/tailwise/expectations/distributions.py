@@ -94,13 +94,13 @@ def expect_by_probabilities(
     >>> from tailwise.inputs.candidates import Candidates
     >>> from tailwise.inputs.chosen import Chosen
     >>> from tailwise.expectations.distributions import expect_by_probabilities
-    >>> from tailwise.selection.resolve import no_context
+    >>> from tailwise.inputs.totals import Totals
     >>> from tailwise.utilities import MacroF1
     >>> from tailwise.utilities.utility import Batch
     >>> candidates = Candidates.of(np.array([[0.5, 0.0], [0.5, 0.2]]))
     >>> chosen = Chosen.of(np.array([[0], [1]]), n_labels=2)
     >>> batch = Batch(2, 2, 2, candidates.condition_positives())
-    >>> expected, errors = expect_by_probabilities([(2.0, MacroF1())], candidates, chosen, batch, no_context(2))
+    >>> expected, errors = expect_by_probabilities([(2.0, MacroF1())], candidates, chosen, batch, Totals.nothing(2))
     >>> expected.round(6)  # of label 0: 1/4 for both positive, 2/3, and 1/4 for the first alone, 1
     array([0.416667, 0.2     ])
     >>> bool(errors.max() < 1e-9)

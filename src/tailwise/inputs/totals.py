@@ -94,6 +94,12 @@ class Totals:
             return expected
         return replace(expected, known_t=expected.t, known_p=expected.p)
 
+    @classmethod
+    def nothing(cls, n_labels: int) -> Totals:
+        """Return the totals of an empty batch."""
+        zeros = np.zeros(n_labels)
+        return cls(zeros, zeros, zeros, 0.0, 0.0, zeros, zeros, zeros)
+
     @property
     def n_labels(self) -> int:
         return self.t.size

@@ -18,13 +18,14 @@ from tailwise.expectations.terms import (
     value_at,
 )
 from tailwise.inputs.checks import check_choice, check_seed
+from tailwise.inputs.totals import Totals
 from tailwise.kernels.best_first import Lines
 from tailwise.kernels.label_state import P, Q, T, refresh
 from tailwise.kernels.tree_greedy import Places, select_greedily
 from tailwise.models.plt_search import CHUNK, Found, make_room
 from tailwise.models.tree_ensemble import search_trees
 from tailwise.selection import Selection, select
-from tailwise.selection.resolve import METHODS, check_condition_positives, no_context
+from tailwise.selection.resolve import METHODS, check_condition_positives
 from tailwise.utilities import as_utility
 from tailwise.utilities.utility import Batch
 
@@ -89,7 +90,7 @@ class _Unseen:
         self.utility, self.batch = utility, Batch(n_instances, m, n_instances * k, p)
         check_terms(utility, self.batch)
         self.terms, self._constant = make_terms(utility.terms, self.batch)
-        self.state = start_state(self.batch, no_context(m))
+        self.state = start_state(self.batch, Totals.nothing(m))
         refresh(self.terms, self.state)
 
     @property

@@ -46,7 +46,6 @@ __all__ = [
     "check_options",
     "describe_batch",
     "make_expectation",
-    "no_context",
     "resolve",
 ]
 
@@ -179,7 +178,8 @@ def _check_proving(proving: Proving) -> None:
 def check_context(context: Any, utility: Utility, n_labels: int, names: LabelNames | None = None) -> Totals:
     """What was decided elsewhere; nothing, where nothing is given."""
     if context is None:
-        return no_context(n_labels)
+        zeros = np.zeros(n_labels)
+        return Totals(zeros, zeros, zeros, 0.0, 0.0, zeros, zeros, zeros)
     if not isinstance(context, Totals):
         msg = f"context must be Totals, such as selection.totals. Got {type(context).__name__}. Use Totals.of."
         raise InputError(msg)
@@ -200,12 +200,6 @@ def check_context(context: Any, utility: Utility, n_labels: int, names: LabelNam
         )
         raise InputError(msg)
     return context
-
-
-def no_context(n_labels: int) -> Totals:
-    """The totals of no instances."""
-    zeros = np.zeros(n_labels)
-    return Totals(zeros, zeros, zeros, 0.0, 0.0, zeros, zeros, zeros)
 
 
 def check_condition_positives(given: Any, own: NDArray, n_instances: int, priors: LabelPriors | None) -> NDArray:
