@@ -158,7 +158,10 @@ BAD_PROBABILITIES = {
         "probabilities must lie in [0, 1]. Got 1.5 for instance 0, label 1. If these are percentages",
     ),
     "negative": ([[0.5, 0.1], [-0.5, 0.1]], "probabilities must lie in [0, 1]. Got -0.5 for instance 1, label 0."),
-    "nan": ([[0.5, np.nan]], "probabilities must lie in [0, 1]. Got nan for instance 0, label 1. Remove such"),
+    "nan": (
+        [[0.5, np.nan]],
+        "probabilities must lie in [0, 1]. Got nan for instance 0, label 1. Remove or replace such",
+    ),
     "flat": ([0.5, 0.1], "probabilities must be a matrix with at least one instance and one label. Got shape 2."),
     "empty": (np.zeros((0, 3)), "probabilities must be a matrix with at least one instance and one label."),
     "words": ([["a", "b"]], "probabilities must hold numbers."),
