@@ -134,7 +134,7 @@ def test_broken_folders(place, capsys, damage, message):
 
 
 OPTIONS = {
-    "no folder": (["report", "none"], r"RUN_DIR must be a folder of tailwise run .*Got none, which does not exist\."),
+    "no folder": (["report", "none"], r"The folder must be one that tailwise run .*Got none, which does not exist\."),
     "a file": (["report", "out/run.json"], r"RUN_DIR must be a folder .*Got out/run\.json, which is a file\."),
     "alphas": (["report", "out", "--alphas", "0,2"], r"alphas must hold at least one number, all between 0 and 1\."),
     "no place": (["report", "out", "-o", "none/page.html"], r"folder that exists\. Got none/page\.html"),
