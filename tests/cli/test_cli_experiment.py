@@ -137,7 +137,7 @@ def refused(arguments, capsys):
 
 def test_a_finished_experiment_is_only_replaced_when_told_to(place, capsys):
     assert main(MAIN) == 0
-    assert "Use --overwrite to make it anew" in refused(MAIN, capsys)
+    assert "It holds a finished experiment. Use overwrite=True" in refused(MAIN, capsys)
     assert main((*MAIN, "--overwrite")) == 0
 
 
@@ -145,7 +145,7 @@ def test_other_folders_are_left_alone(place, capsys):
     (place / "out").mkdir()
     (place / "out" / "thesis.txt").write_text("mine")
     for arguments in (MAIN, (*MAIN, "--overwrite")):
-        assert "must be a new folder, or that of an experiment" in refused(arguments, capsys)
+        assert "must be new or hold an experiment" in refused(arguments, capsys)
     assert names(place / "out") == ["thesis.txt"]
 
 
@@ -156,11 +156,11 @@ def test_a_folder_begun_with_something_else_is_refused(place, monkeypatch, capsy
     with monkeypatch.context() as patch:
         patch.setattr(MainTable, "measure", interrupt)
         assert main(MAIN) == 130
-    assert "begun with other values of: budgets." in refused((*MAIN[:-1], "3"), capsys)
+    assert "has other values of: budgets." in refused((*MAIN[:-1], "3"), capsys)
     save("probabilities.npz", tw.load("probabilities.npz") * 0.5)
-    assert "begun with other values of: probabilities." in refused(MAIN, capsys)
+    assert "has other values of: probabilities." in refused(MAIN, capsys)
     monkeypatch.setattr("tailwise.experiments.run_experiment.__version__", "0.0.9")
-    assert "begun with other values of: probabilities, tailwise." in refused(MAIN, capsys)
+    assert "has other values of: probabilities, tailwise." in refused(MAIN, capsys)
 
 
 def test_a_broken_record_is_named(place, capsys):
@@ -189,7 +189,7 @@ def test_a_broken_record_is_named(place, capsys):
         (("label-tree", "--data", "data", "--out", "out", "--seeds", "2"), "the same for every seed"),
         (("mixed", "--data", "data", "--out", "out", "--second", "macro-f2"), "must be one of macro-precision,"),
         (("mixed", "--data", "data", "--out", "out", "--second", "precision"), "must be one of macro-precision,"),
-        (("main", "--data", "data", "--out", "."), "must not hold what the experiment reads"),
+        (("main", "--data", "data", "--out", "."), "must not hold input files"),
         (("main", "--data", "data", "--probabilities", "empty.npz", "--out", "out"), "at least one candidate"),
         (("main", "--data", "no-train", "--out", "out"), "features and labels of the train set"),
         (("head-labels", "--data", "no-train", "--probabilities", "probabilities.npz", "--out", "out"), "training"),

@@ -376,7 +376,7 @@ def test_interrupted_later_the_same_command_goes_on(place, capsys, monkeypatch):
     told = "tailwise: finished steps are kept in out; the same command goes on from there\ntailwise: interrupted\n"
     assert capsys.readouterr() == ("", told)
     assert main([*RUN, "-k", "3"]) == 2
-    assert "begun with other values of: k. Choose another folder" in capsys.readouterr().err
+    assert "has other values of: k. Choose another folder" in capsys.readouterr().err
     monkeypatch.setattr(LabelTree, "fit", lambda *arguments: pytest.fail("trained"))
     assert main([*RUN, "--quiet"]) == 0
     names = sorted(path.name for path in (place / "whole").iterdir())

@@ -17,7 +17,7 @@ from tailwise.experiments.main_table import ExtendedTable, MainTable
 from tailwise.experiments.mixed import Mixed
 from tailwise.experiments.paper_figures import paper_values
 from tailwise.experiments.parameter_study import Parameters
-from tailwise.experiments.results_folder import Store
+from tailwise.experiments.results_folder import ResultsFolder
 from tailwise.experiments.run_experiment import identify, run_experiment
 from tailwise.experiments.strategies import PAPER_STRATEGIES, STRATEGIES
 from tailwise.experiments.true_labels import TrueLabels
@@ -107,7 +107,7 @@ def test_without_training_labels_strategies_that_need_them_are_left_out(folder, 
     names = {run["strategy"] for run in MainTable(budgets=(2,)).list_runs(data)}
     assert names == {"Top-K", "Macro-P", "Macro-R", "Macro-F1", "Cov"}
     results = make(MainTable(budgets=(2,)), data)
-    assert any("left out" in note for note in results.notes)
+    assert any("omitted" in note for note in results.notes)
 
 
 def test_candidates_too_few_to_be_shifted_are_taken_as_they_are(given):
@@ -117,7 +117,7 @@ def test_candidates_too_few_to_be_shifted_are_taken_as_they_are(given):
 
 
 def test_figures_that_are_no_numbers_read_the_same_when_found_again(given, tmp_path, monkeypatch):
-    experiment, store = MainTable(budgets=(2,)), Store(tmp_path / "out")
+    experiment, store = MainTable(budgets=(2,)), ResultsFolder(tmp_path / "out")
     monkeypatch.setattr(MainTable, "measure", lambda self, run, data: {"claimed": float("nan"), "exact": 0.5})
     with store.opened(identify(experiment, given)):
         first, second = (run_experiment(experiment, given, store) for _ in range(2))
@@ -217,7 +217,7 @@ def test_label_tree_searches_the_tree_and_compares_with_shortlists(untrained):
 
 
 def test_label_tree_refuses_probabilities(given):
-    with pytest.raises(InputError, match=r"label-tree takes no probabilities.*Leave it out"):
+    with pytest.raises(InputError, match=r"label-tree does not use probabilities.*Omit it"):
         LabelTreeTable().check(given)
 
 

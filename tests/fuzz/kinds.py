@@ -29,7 +29,7 @@ from tailwise.datasets.catalogue.data_folder import LOCK, read_lock, verify_fold
 from tailwise.datasets.formats.output_folders import UNFINISHED, FolderKind, claimed_folder
 from tailwise.errors import TailwiseError
 from tailwise.experiments.experiment import Measured
-from tailwise.experiments.results_folder import SPECIFICATION, Store
+from tailwise.experiments.results_folder import SPECIFICATION, ResultsFolder
 from tailwise.inputs.label_names import LabelNames
 from tailwise.report.experiment_page import read_experiment
 from tailwise.runs.record import as_json
@@ -130,7 +130,7 @@ def read_stream(path: Path) -> Any:
 
 def make_store(path: Path) -> None:
     """The record of a run, in the folder of an experiment of its own."""
-    store = Store(path.parent / "store")
+    store = ResultsFolder(path.parent / "store")
     with store.opened(IDENTITY, overwrite=True):
         store.keep(Measured(RUN, {"precision": 0.5, "gap": None}, 1.5))
     (record,) = (store.path / "runs").iterdir()
@@ -138,7 +138,7 @@ def make_store(path: Path) -> None:
 
 
 def read_stored(path: Path) -> Any:
-    store = Store(path.parent / "store")
+    store = ResultsFolder(path.parent / "store")
     (record,) = (store.path / "runs").iterdir()
     record.write_bytes(path.read_bytes())
     return store.find(RUN)
@@ -148,7 +148,7 @@ def read_specification(path: Path) -> Any:
     folder = path.parent / "begun"
     folder.mkdir(exist_ok=True)
     (folder / SPECIFICATION).write_bytes(path.read_bytes())
-    with Store(folder).opened(IDENTITY):
+    with ResultsFolder(folder).opened(IDENTITY):
         return True
 
 

@@ -290,14 +290,14 @@ def test_without_names(make_run):
 
 def test_without_a_proof(make_run):
     page = read(make_run("-u", "macro-f1", "-k", "2"))
-    assert "without a proof" in page.texts["certificate"]
+    assert "has no proof" in page.texts["certificate"]
     assert "proven" not in page.texts["summary"]
 
 
 def test_without_probabilities(make_run):
     folder = make_run("-u", "coverage", "-k", "2", "--method", "tree")
     page = read(folder, None)
-    with pytest.raises(InputError, match=r"alphas choose points of a curve.*Omit alphas"):
+    with pytest.raises(InputError, match=r"need a run with a budget and probabilities.*Omit them"):
         build_page(folder, alphas=[1])
     assert "no proof" in page.texts["certificate"]
     assert list(page.texts) == SECTIONS
@@ -443,7 +443,7 @@ def test_a_drop_is_measured_from_top_k(make_run):
 def test_without_plotly(make_run, monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     with pytest.raises(
-        MissingExtraError, match=r"plotly, which is not installed\. Run: pip install 'tailwise\[plot\]'"
+        MissingExtraError, match=r"plotly, which is not installed\. Install it with: pip install 'tailwise\[plot\]'"
     ):
         build_page(make_run())
 

@@ -83,7 +83,7 @@ def test_no_window_is_opened(tmp_path, curve):
 def test_without_matplotlib(tmp_path, curve, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(
-        MissingExtraError, match=r"matplotlib, which is not installed\. Run: pip install 'tailwise\[plot\]'"
+        MissingExtraError, match=r"matplotlib, which is not installed\. Install it with: pip install 'tailwise\[plot\]'"
     ):
         save_trade_off(tmp_path / "curve.png", curve, OTHERS, title=TITLE)
     assert not list(tmp_path.iterdir())

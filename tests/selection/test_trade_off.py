@@ -109,14 +109,14 @@ def test_best_of_a_utility_below_zero():
 @pytest.mark.parametrize("max_drop", [-0.1, 1.5, np.nan])
 def test_bad_max_drop_is_refused(max_drop):
     curve = semi.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[0.5])
-    message = rf"max_drop must be a share between 0 and 1\. Got {max_drop}\. Use 0\.05 for five percent\."
+    message = rf"max_drop must be a fraction between 0 and 1\. Got {max_drop}\. Use 0\.05 for five percent\."
     with pytest.raises(InputError, match=message):
         curve.best(max_drop)
 
 
 @pytest.mark.parametrize("alphas", [[], [-0.1], [0.5, 1.1], [np.nan]])
 def test_bad_alphas_are_refused(alphas):
-    with pytest.raises(InputError, match=r"alphas must be shares between 0 and 1, at least one\. Got \["):
+    with pytest.raises(InputError, match=r"alphas must hold at least one number, all between 0 and 1\. Got \["):
         semi.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=alphas)
 
 

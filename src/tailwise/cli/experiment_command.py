@@ -64,7 +64,7 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from tailwise.experiments.experiment_data import open_data
-    from tailwise.experiments.results_folder import Store
+    from tailwise.experiments.results_folder import ResultsFolder
     from tailwise.experiments.run_experiment import identify, run_experiment, summarise
     from tailwise.report.experiment_page import save_results
     from tailwise.report.figures import check_drawing
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     experiment.check(data)
     if experiment.has_curves:
         check_drawing()
-    store = Store(out)
+    store = ResultsFolder(out)
     with store.opened(identify(experiment, data), overwrite=options.overwrite):
         try:
             results = run_experiment(experiment, data, store, progress=progress)

@@ -1,4 +1,4 @@
-"""The paper's tables and figures, as specifications that run."""
+"""The tables and figures of the paper as experiments that can be run."""
 
 from tailwise.experiments.strategies import STRATEGIES, Strategy, compare_strategies
 from tailwise.experiments.trade_off import Curve, trade_off

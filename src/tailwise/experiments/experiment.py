@@ -1,4 +1,4 @@
-"""What an experiment is: a frozen specification that lists its runs, measures one, and turns all into tables."""
+"""The base class of experiments: a frozen specification that lists runs, measures them, and presents the results."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tailwise.experiments.experiment_data import ExperimentData
 from tailwise.experiments.results import Results
 from tailwise.selection.rules import check_budgets
 
-__all__ = ["Experiment", "Measured", "Run", "average", "name_run"]
+__all__ = ["Experiment", "Measured", "RunParameters", "average", "name_run"]
 
-Run = dict[str, Any]  # the parameters of one run, values of JSON; they identify it
+RunParameters = dict[str, Any]  # JSON values that identify a run of an experiment
 SEEDS = (0, 1, 2, 3, 4)
 
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """A run, what was measured (numbers by name), and the seconds that it all took."""
+    """The parameters of a run, the values measured by name, and its duration."""
 
-    run: Run
+    run: RunParameters
     values: dict[str, float | None]
     seconds: float = 0.0
 
@@ -36,17 +36,17 @@ class Experiment(ABC):
     Attributes
     ----------
     name, title, paper : str
-        On the command line; for people; and where the paper has it.
+        Its name on the command line, its title, and its place in the paper.
     has_curves : bool
-        Whether there is anything to draw.
+        Whether there are curves to draw.
     uses_seeds, takes_probabilities : bool
-        Whether more seeds, and given probabilities, make a difference.
+        Whether several seeds, and given probabilities, make a difference.
     needs_probabilities : bool
-        Whether there must be probabilities, or features for a tree to predict them from.
+        Whether probabilities, or features from which a tree predicts them, are required.
     budgets : tuple of int
         Labels per instance, k.
     seeds : tuple of int
-        Of the visiting order; figures are means over them.
+        Seeds of the visiting order; results are averaged over them.
     """
 
     name: ClassVar[str]
@@ -63,7 +63,7 @@ class Experiment(ABC):
     def check(self, data: ExperimentData) -> None:
         """Refuse data that the experiment cannot run on, before anything is written."""
         if data.given is not None and not self.takes_probabilities:
-            msg = f"The experiment {self.name} takes no probabilities. Got --probabilities {data.given}. Leave it out."
+            msg = f"The experiment {self.name} does not use probabilities. Got --probabilities {data.given}. Omit it."
             raise InputError(msg)
         if self.needs_probabilities:
             data.check()
@@ -73,31 +73,31 @@ class Experiment(ABC):
         self.list_runs(data)
 
     @abstractmethod
-    def list_runs(self, data: ExperimentData) -> list[Run]:
-        """All runs, in the order in which they are made."""
+    def list_runs(self, data: ExperimentData) -> list[RunParameters]:
+        """List all runs in the order of execution."""
 
     @abstractmethod
-    def measure(self, run: Run, data: ExperimentData) -> dict[str, float | None]:
-        """Make one run."""
+    def measure(self, run: RunParameters, data: ExperimentData) -> dict[str, float | None]:
+        """Execute one run and return the values measured."""
 
     @abstractmethod
     def present(self, measured: list[Measured], data: ExperimentData) -> Results:
-        """Tables and curves from all runs."""
+        """Build tables and curves from all runs."""
 
     def describe(self) -> dict[str, Any]:
-        """The specification, as JSON has it."""
+        """Return the specification as JSON values."""
         return {"experiment": self.name, **json.loads(json.dumps(dataclasses.asdict(self)))}
 
 
-def name_run(run: Run) -> str:
-    """A file name for the record of a run: readable, and different for different runs."""
+def name_run(run: RunParameters) -> str:
+    """Return a readable and unique file name for the record of a run."""
     text = json.dumps(run, sort_keys=True)
     words = "-".join(str(value) for value in run.values()).lower()
     return f"{re.sub(r'[^a-z0-9.]+', '-', words).strip('-')}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def average(measured: list[Measured]) -> tuple[dict[str, float | None], dict[str, float | None]]:
-    """Mean and standard deviation of each value over runs that differ in their seed; None where one has none."""
+    """Compute mean and standard deviation of each value over runs with different seeds; None if a value is missing."""
     means: dict[str, float | None] = {}
     deviations: dict[str, float | None] = {}
     for key in measured[0].values:

@@ -1,4 +1,4 @@
-"""The data of an experiment: those of a run, and probabilities from a file or from a label tree."""
+"""The data of an experiment: a data set, and probabilities from a file or from a label tree."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ TOP = 100
 
 
 class ExperimentData:
-    """What experiments share; probabilities are read, or a tree trained, when they are first asked for.
+    """A data set with probabilities, which are read or predicted by a tree on first use.
 
     Parameters
     ----------
     source : RunData
-        With test labels; training labels and features where an experiment needs them.
+        The data set, with test labels and, if an experiment needs them, training labels and features.
     probabilities : path, optional
-        Probabilities of the test set. Without, a label tree is trained.
+        Probabilities of the test set. Default: those of a label tree, which is trained.
     store : path
-        The folder where the tree and what it predicts are kept for the next time.
+        The folder where the tree and its predictions are kept for reuse.
     seed : int
         Seed of the tree.
     progress : bool
-        Show progress bars on standard error.
+        Whether to show progress bars on standard error.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ExperimentData:
 
     @cached_property
     def candidates(self) -> Candidates:
-        """The probabilities of the test set: those given, or the tree's 100 most probable labels."""
+        """The probabilities of the test set: those given, or the 100 most probable labels of the tree."""
         if self.given is None:
             return self.predict(TOP)
         names = self.source.label_names
@@ -84,14 +84,14 @@ class ExperimentData:
         if candidates.shape != self.truth.shape:
             msg = (
                 f"probabilities must have the shape {self.truth.shape} of the test labels. Got {candidates.shape} in "
-                f"{self.given}. Give those of the same test set."
+                f"{self.given}. Use probabilities of the same test set."
             )
             raise InputError(msg)
         return candidates
 
     @cached_property
     def shifted(self) -> Candidates:
-        """The probabilities, shifted to the training labels' density; as they are where the candidates are too few."""
+        """The probabilities shifted to the label density of the training data; unchanged if that is not possible."""
         if self.priors is None:
             return self.candidates
         return shift_if_possible(self.candidates, self.priors) or self.candidates
@@ -102,31 +102,29 @@ class ExperimentData:
 
     @cached_property
     def certain(self) -> Candidates:
-        """The true labels, each of probability 1."""
+        """The true labels with probability 1."""
         return Candidates.of(self.truth)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader has to know about the data."""
+        """Notes about the data for readers of the results."""
         if self.priors is None:
-            return ("Without training labels, strategies that need their frequencies are left out.",)
+            return ("Without training labels, strategies that need their frequencies are omitted.",)
         if not self.is_shifted:
-            return ("The candidates cannot promise as many labels as training had: their log odds are not shifted.",)
-        return (
-            "Log odds are shifted to the training labels' density for strategies by exact expectation and mixtures.",
-        )
+            return ("Log odds are not shifted, because the candidates cannot match the training label density.",)
+        return ("Exact strategies and mixtures use log odds shifted to match the label density of the training data.",)
 
     def check(self) -> None:
-        """Read the probabilities that were given, or see that a tree can be trained."""
+        """Check the given probabilities, or that a tree can be trained."""
         if self.given is None:
             self.features("X")
             self.features("X_test")
         elif self.candidates.n_entries == 0:
-            msg = f"probabilities must hold at least one candidate. Got {self.given} without any."
+            msg = f"probabilities must hold at least one candidate. Got {self.given}, which has none."
             raise InputError(msg)
 
     def shorten(self, top: int, longest: int) -> Candidates:
-        """The `top` most probable labels of each instance, of those given or of a tree's `longest` list."""
+        """Return the `top` most probable labels of each instance, as given or among the `longest` of the tree."""
         if (top, longest) not in self._shortened:
             whole = self.predict(longest) if self.given is None else self.candidates
             self._shortened[top, longest] = whole.keep_top(top)
@@ -134,15 +132,15 @@ class ExperimentData:
 
     @property
     def file_name(self) -> str:
-        """The name of the file with the probabilities: the one given, or that of the tree's in the store."""
+        """The name of the file of probabilities, given or predicted by the tree."""
         return name_predictions(TOP) if self.given is None else self.given.name
 
     def predict(self, top: int) -> Candidates:
-        """The tree's most probable labels of each test instance; kept in the store."""
+        """Predict the most probable labels of each test instance, or read them from the store."""
         return self.keep(name_predictions(top), lambda: self.tree.predict_proba(self.test_features, top=top))
 
     def keep(self, name: str, predict: Callable[[], sp.csr_array]) -> Candidates:
-        """What a file of the store holds; where it is not there yet, what `predict` gives, written down."""
+        """Read a file of the store; write the result of `predict` to it first if it is missing."""
         path = self.store / name
         if not path.is_file():
             save(path, predict())
@@ -154,7 +152,7 @@ class ExperimentData:
 
     @cached_property
     def tree(self) -> LabelTree:
-        """A label tree with its default parameters, trained on the training set or read from the store."""
+        """A label tree with default parameters, trained on the training set or read from the store."""
         path = self.store / "model.tree"
         if path.is_file():
             return LabelTree.load(path)
@@ -163,7 +161,7 @@ class ExperimentData:
         return tree
 
     def fit_tree(self, labels: Any) -> LabelTree:
-        """Train a label tree for these labels of the training instances."""
+        """Train a label tree on these labels of the training instances."""
         return LabelTree(random_state=self.seed, progress=self.progress).fit(self.features("X"), labels)
 
     @property
@@ -171,46 +169,46 @@ class ExperimentData:
         return self.features("X_test")
 
     def features(self, name: str) -> sp.csr_array:
-        """The features "X" or "X_test", which a label tree needs."""
+        """Return the features "X" or "X_test", which a label tree needs."""
         features = getattr(self.source, name)
         if features is None or self.source.Y is None:
             part = "train" if name == "X" else "test"
             msg = (
                 f"A label tree needs features and labels of the {part} set. Got {self.source.path}, which lacks them. "
-                "Use --probabilities FILE, where the experiment takes it."
+                "Use --probabilities FILE if the experiment accepts it."
             )
             raise InputError(msg)
         return features
 
     def evaluate(self, selection: Any, k: int) -> Evaluation:
-        """Score a selection of k labels on the test labels, without the pairs that the data set wants left out."""
-        options = {"priors": self.priors, "propensity": self.propensity, "filter": self._left_out}
+        """Evaluate a selection of k labels with the test labels, without the pairs in the filter of the data set."""
+        options = {"priors": self.priors, "propensity": self.propensity, "filter": self._filter}
         return evaluate(self.truth, selection, k=k, **options)
 
     @cached_property
-    def _left_out(self) -> Any:
+    def _filter(self) -> Any:
         path = self.source.files.get("filter")
         return None if path is None else load_filter(path)
 
     def check_store(self) -> None:
-        """Refuse to write to a folder that holds what the experiment reads."""
+        """Refuse to write to a folder that holds input files."""
         if any(self.store.resolve() in path.resolve().parents for path in self._files.values()):
-            msg = f"out must not hold what the experiment reads. Got {self.store}. Choose another folder."
+            msg = f"The output must not hold input files of the experiment. Got {self.store}. Choose another folder."
             raise InputError(msg)
 
     @property
     def _files(self) -> dict[str, Path]:
-        """What is read, by its role."""
+        """The input files by role."""
         return self.source.files | ({} if self.given is None else {"probabilities": self.given})
 
     @cached_property
     def inputs(self) -> dict[str, dict[str, Any]]:
-        """Name, size and SHA-256 of each file, by its role."""
+        """Name, size and SHA-256 of each input file by role."""
         facts = describe_files(self._files)
         return {role: {"file": path.name, **facts[role]} for role, path in self._files.items()}
 
     def describe(self) -> dict[str, Any]:
-        """Name, sizes, and the files with their SHA-256."""
+        """Return name, sizes and input files."""
         n, m = self.truth.shape
         return {
             "name": self.name,
@@ -223,12 +221,12 @@ class ExperimentData:
 
 
 def name_predictions(top: int) -> str:
-    """The file for a tree's most probable labels."""
+    """Return the file name for predictions of the tree."""
     return f"probabilities-top{top}.npz"
 
 
 def open_data(
     path: str | os.PathLike[str], probabilities: str | os.PathLike[str] | None, store: Path, **options: Any
 ) -> ExperimentData:
-    """The data set in a folder of any layout that :func:`tailwise.datasets.open_folder` knows."""
+    """Open a data set in a folder of any layout that :func:`tailwise.datasets.open_folder` reads."""
     return ExperimentData(read_data(path, needs=["Y_test"]), probabilities, store, **options)

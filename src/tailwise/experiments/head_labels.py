@@ -1,4 +1,4 @@
-"""Full against head labels: which metrics notice when a model never predicts the tail."""
+"""All labels versus head labels: which metrics change if a model never predicts the tail."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.errors import InputError
-from tailwise.experiments.experiment import Experiment, Measured, Run
+from tailwise.experiments.experiment import Experiment, Measured, RunParameters
 from tailwise.experiments.experiment_data import TOP, ExperimentData
 from tailwise.experiments.paper_figures import paper_values, side_by_side
 from tailwise.experiments.results import Column, Results, Row, Table
@@ -31,32 +31,32 @@ FULL, HEAD = "full", "head"
 
 @dataclass(frozen=True)
 class HeadLabels(Experiment):
-    """Top-k of a model of all labels and of one of the most frequent labels, both scored on all labels.
+    """Top-k predictions of a model for all labels and of one for the most frequent labels, evaluated on all labels.
 
-    Two label trees are trained; with given probabilities, the head's are those of the same model without the tail.
+    Two label trees are trained; given probabilities are used with and without the tail labels.
     """
 
     name = "head-labels"
-    title = "Full against head labels"
-    paper = "the first table, of the introduction"
+    title = "All labels versus head labels"
+    paper = "the first table, in the introduction"
     uses_seeds = False
 
     budgets: tuple[int, ...] = (1, 3, 5)
     n_head: int = 1000
     largest_share: float = 0.1
 
-    def list_runs(self, data: ExperimentData) -> list[Run]:
+    def list_runs(self, data: ExperimentData) -> list[RunParameters]:
         if data.priors is None:
             msg = f"The experiment {self.name} needs training labels. Got {data.source.path}, which has none."
             raise InputError(msg)
         return [{"labels": which, "k": k} for which in (FULL, HEAD) for k in self.budgets]
 
-    def measure(self, run: Run, data: ExperimentData) -> dict[str, float | None]:
+    def measure(self, run: RunParameters, data: ExperimentData) -> dict[str, float | None]:
         candidates = data.candidates if run["labels"] == FULL else self._predict_head(data)
         return dict(data.evaluate(select(candidates, "precision", run["k"], fill="none"), run["k"]))
 
     def _head(self, data: ExperimentData) -> np.ndarray:
-        """The most frequent labels: as many as the paper takes, and at most a tenth of all."""
+        """Return the most frequent labels: `n_head`, as in the paper, but at most `largest_share` of all."""
         assert data.priors is not None
         size = max(1, min(self.n_head, int(self.largest_share * data.priors.n_labels)))
         return np.sort(np.argsort(-data.priors.counts, kind="stable")[:size])

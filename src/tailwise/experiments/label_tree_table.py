@@ -1,10 +1,10 @@
-"""Inference on a label tree: metrics, seconds, visited nodes, and speed-up against the shortlists of 100 and 1000."""
+"""Inference on a label tree: metrics, time, nodes visited, and speed-up over shortlists of 100 and 1000 labels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailwise.experiments.experiment import Experiment, Measured, Run
+from tailwise.experiments.experiment import Experiment, Measured, RunParameters
 from tailwise.experiments.experiment_data import TOP, ExperimentData
 from tailwise.experiments.measuring import metric_columns, with_propensity
 from tailwise.experiments.paper_figures import paper_values, side_by_side
@@ -39,7 +39,7 @@ COST = (
 
 @dataclass(frozen=True)
 class LabelTreeTable(Experiment):
-    """Strategies by best-first search on the tree itself, shortlists for comparison, and exact ones on a shortlist."""
+    """Strategies by search on the tree itself, compared with shortlists and with exact strategies on a shortlist."""
 
     name = "label-tree"
     title = "Inference on a label tree"
@@ -51,14 +51,14 @@ class LabelTreeTable(Experiment):
     strategies: tuple[Strategy, ...] = TREE_STRATEGIES
     shortlisted: tuple[Strategy, ...] = EXACT_STRATEGIES
 
-    def list_runs(self, data: ExperimentData) -> list[Run]:
+    def list_runs(self, data: ExperimentData) -> list[RunParameters]:
         names = [each.name for each in (*self.strategies, *self.shortlisted)]
         strategies = [{"strategy": name, "k": k, "seed": self.seeds[0]} for k in self.budgets for name in names]
         longest = data.truth.shape[1]
         tops = sorted({min(top, longest) for top in SHORTLISTS}, reverse=True)
         return [*({"shortlist": top} for top in tops), *strategies]
 
-    def measure(self, run: Run, data: ExperimentData) -> dict[str, float | None]:
+    def measure(self, run: RunParameters, data: ExperimentData) -> dict[str, float | None]:
         if "shortlist" in run:
             return _measure_shortlist(run["shortlist"], data)
         strategy = find_strategy((*self.strategies, *self.shortlisted), run["strategy"])
@@ -81,7 +81,7 @@ class LabelTreeTable(Experiment):
                 Row(name, _per_instance(values, n, shortlists), {}, self._group(name), own.get(name, ()))
                 for name, values in lines.items()
             ]
-            columns = (*metric_columns(k), *COST)  # those that the paper has, too
+            columns = (*metric_columns(k), *COST)  # the columns of the paper
             tables.append(
                 Table(
                     f"{self.name}-k{k}",
@@ -95,7 +95,7 @@ class LabelTreeTable(Experiment):
                 title = f"Paper and ours at {k}, {data.name}"
                 tables.append(side_by_side(f"{self.name}-paper-k{k}", title, columns, rows, golden))
         return Results(
-            tuple(tables), notes=("Those named exact select from the shortlist of 100; it is in their time.",)
+            tuple(tables), notes=("Exact strategies select from the shortlist of 100, whose time is included.",)
         )
 
     def _group(self, name: str) -> str:
@@ -105,25 +105,31 @@ class LabelTreeTable(Experiment):
 
 
 def _measure_shortlist(top: int, data: ExperimentData) -> dict[str, float | None]:
-    data.tree.search(data.test_features[:1], 1)  # compiled code and weights are loaded before the clock runs
+    data.tree.search(data.test_features[:1], 1)  # loads compiled code and weights before time is measured
     watch = Stopwatch()
     with watch.measure("search"):
         found = data.tree.search(data.test_features, top)
     return {"seconds": watch.seconds["search"], "nodes": float(found.visited.mean())}
 
 
-def _measure_on_tree(strategy: Strategy, run: Run, data: ExperimentData) -> dict[str, float | None]:
+def _measure_on_tree(strategy: Strategy, run: RunParameters, data: ExperimentData) -> dict[str, float | None]:
     utility = with_propensity(strategy, data).utility
-    for features in (data.test_features[:1], data.test_features):  # the first loads compiled code and weights
+    for features in (
+        data.test_features[:1],
+        data.test_features,
+    ):  # first one instance, to load compiled code and weights
         selection = data.tree.select(features, utility, run["k"], method="tree", seed=run["seed"])
     assert selection.visited is not None
     metrics: dict[str, float | None] = dict(data.evaluate(selection, run["k"]))
     return {**metrics, "seconds": selection.seconds, "nodes": float(selection.visited.mean())}
 
 
-def _measure_shortlisted(strategy: Strategy, run: Run, data: ExperimentData) -> dict[str, float | None]:
+def _measure_shortlisted(strategy: Strategy, run: RunParameters, data: ExperimentData) -> dict[str, float | None]:
     assert data.priors is not None
-    for features in (data.test_features[:1], data.test_features):  # the first loads compiled code and weights
+    for features in (
+        data.test_features[:1],
+        data.test_features,
+    ):  # first one instance, to load compiled code and weights
         watch = Stopwatch()
         with watch.measure("select"):
             candidates = Candidates.of(data.tree.predict_proba(features, top=TOP))

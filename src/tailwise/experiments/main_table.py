@@ -1,10 +1,10 @@
-"""The main table: strategies by metrics at several k; and the extended one, with seeds."""
+"""The main table of strategies and metrics at several k, and the extended table over several seeds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailwise.experiments.experiment import SEEDS, Experiment, Measured, Run
+from tailwise.experiments.experiment import SEEDS, Experiment, Measured, RunParameters
 from tailwise.experiments.experiment_data import ExperimentData
 from tailwise.experiments.measuring import (
     EXPECTED_COLUMNS,
@@ -29,19 +29,19 @@ __all__ = ["ExtendedTable", "MainTable"]
 MAIN_STRATEGIES = (*INSTANCE_STRATEGIES, *ASCENT_STRATEGIES, *EXACT_STRATEGIES)
 METRICS_NOTE = "P precision, R recall, F1, Cov coverage, on the true labels, percent."
 EXPECTED_NOTE = (
-    "claimed: the expected value of a strategy's own utility by the expectation that it uses, from the probabilities "
-    "that it is given; exact: by exact expectation."
+    "claimed: the expected value of the strategy's own utility, according to the expectation and the probabilities "
+    "that it uses; exact: the same with the exact expectation."
 )
 GAP_NOTE = (
-    "gap: the largest possible distance to the optimum, in percent of the value reached. The proof improves a "
-    "selection on its way, so these lines may be a little above those of the extended table."
+    "gap: an upper bound on the distance to the optimum, in percent of the value reached. Computing the bound may "
+    "improve a selection, so these values may be slightly higher than in the extended table."
 )
-EXACT_NOTE = "The strategies named exact maximise the exact expectation, with p from training counts."
+EXACT_NOTE = "Exact strategies maximise the exact expectation, with p from training counts."
 
 
 @dataclass(frozen=True)
 class MainTable(Experiment):
-    """Strategies by metrics, with the exact expectation and, for the exact strategies, the proof."""
+    """Metrics of the strategies, with expected values and, for exact strategies, the gap to the optimum."""
 
     name = "main"
     title = "Inference strategies"
@@ -51,10 +51,10 @@ class MainTable(Experiment):
     strategies: tuple[Strategy, ...] = MAIN_STRATEGIES
     certify: bool = True
 
-    def list_runs(self, data: ExperimentData) -> list[Run]:
+    def list_runs(self, data: ExperimentData) -> list[RunParameters]:
         return list_strategy_runs(self.strategies, self.budgets, self.seeds, data)
 
-    def measure(self, run: Run, data: ExperimentData) -> dict[str, float | None]:
+    def measure(self, run: RunParameters, data: ExperimentData) -> dict[str, float | None]:
         strategy = find_strategy(self.strategies, run["strategy"])
         certify = self.certify and strategy in EXACT_STRATEGIES
         return measure_strategy(strategy, data, run["k"], run["seed"], certify=certify)
@@ -77,10 +77,10 @@ class MainTable(Experiment):
 
 @dataclass(frozen=True)
 class ExtendedTable(MainTable):
-    """The main table with greedy strategies and macro-recall by priors; mean and standard deviation over seeds."""
+    """The main table with additional strategies; mean and standard deviation over seeds."""
 
     name = "extended"
-    title = "Inference strategies, with greedy ones and macro-recall by priors"
+    title = "Inference strategies, including greedy ones and macro-recall with priors"
     paper = "the extended tables of the appendix"
 
     seeds: tuple[int, ...] = SEEDS

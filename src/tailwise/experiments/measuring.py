@@ -1,11 +1,11 @@
-"""One strategy on one data set: select, evaluate, expect, certify; and all its runs as the lines of a table."""
+"""Measuring a strategy on a data set, and presenting its runs as rows of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tailwise.experiments.experiment import Measured, Run, average
+from tailwise.experiments.experiment import Measured, RunParameters, average
 from tailwise.experiments.experiment_data import ExperimentData
 from tailwise.experiments.results import Column, Row
 from tailwise.experiments.strategies import EXACT_STRATEGIES, Strategy
@@ -32,7 +32,7 @@ GAP_COLUMN = Column("gap", "gap", "proof", better=None, digits=3)
 
 
 def metric_columns(k: int) -> tuple[Column, ...]:
-    """The metrics of the paper's tables at k."""
+    """Return the metric columns of the paper's tables at k."""
     instance = (Column(key, title, f"Instance @{k}") for key, title in INSTANCE_METRICS.items())
     macro = (Column(key, title, f"Macro @{k}") for key, title in MACRO_METRICS.items())
     return (*instance, *macro)
@@ -40,10 +40,10 @@ def metric_columns(k: int) -> tuple[Column, ...]:
 
 def list_strategy_runs(
     strategies: Sequence[Strategy], budgets: Sequence[int], seeds: Sequence[int], data: ExperimentData
-) -> list[Run]:
-    """Each strategy at each budget with each seed; with one seed where seeds do not matter.
+) -> list[RunParameters]:
+    """List runs of each strategy for each budget and seed; one seed if seeds do not matter.
 
-    Without training labels the strategies that need them are left out.
+    Without training labels, strategies that need them are omitted.
     """
     able = [each for each in strategies if data.priors is not None or not each.needs_priors]
     return [
@@ -57,25 +57,25 @@ def list_strategy_runs(
 def measure_strategy(
     strategy: Strategy, data: ExperimentData, k: int, seed: int, *, certify: bool = False
 ) -> dict[str, float | None]:
-    """Metrics on the true labels, what was claimed and what can be expected, the proof, seconds and passes."""
+    """Measure metrics on true labels, claimed and exact expected values, gap, seconds and passes."""
     strategy = with_propensity(strategy, data)
     probabilities = data.shifted if strategy.shifted else data.candidates
     selection = strategy.select(probabilities, k, data.priors, seed=seed, certify=certify)
     values: dict[str, float | None] = dict(data.evaluate(selection, k))
     values.update({"claimed": None, "exact": None, "gap": None})
-    if strategy.utility in values:  # a share, which a column shows
+    if strategy.utility in values:  # only utilities that are metrics are shown
         p = strategy.options.get("condition_positives")
         values["claimed"] = selection.expected
         values["exact"] = expected_utility(
             probabilities, strategy.utility, selection, k, priors=data.priors, condition_positives=p
         )
     if selection.certificate is not None:
-        values["gap"] = max(0.0, selection.certificate.relative_gap)  # rounding may leave it a little below
+        values["gap"] = max(0.0, selection.certificate.relative_gap)  # rounding may make it slightly negative
     return {**values, "seconds": selection.seconds, "passes": float(selection.passes)}
 
 
 def with_propensity(strategy: Strategy, data: ExperimentData) -> Strategy:
-    """The strategy with the propensity model of the data, where it weighs by one."""
+    """Return the strategy with the propensity parameters of the data, if it uses propensities."""
     if strategy.utility != "ps-precision":
         return strategy
     a, b = data.propensity
@@ -85,7 +85,7 @@ def with_propensity(strategy: Strategy, data: ExperimentData) -> Strategy:
 def strategy_rows(
     strategies: Sequence[Strategy], measured: Sequence[Measured], k: int, *, spread: bool = False
 ) -> tuple[Row, ...]:
-    """Means over the seeds at k, a line for each strategy that was run; with standard deviations where asked for."""
+    """Build one row of means over seeds for each strategy that was run; `spread` adds standard deviations."""
     rows = []
     for strategy in strategies:
         mine = [each for each in measured if each.run["strategy"] == strategy.name and each.run["k"] == k]

@@ -1,4 +1,4 @@
-"""Mixed utilities: precision against macro-precision, macro-F1 and coverage, as curves beside the other strategies."""
+"""Mixed utilities: curves of precision versus macro-precision, macro-F1 and coverage."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailwise.errors import InputError
-from tailwise.experiments.experiment import SEEDS, Experiment, Measured, Run, average
+from tailwise.experiments.experiment import SEEDS, Experiment, Measured, RunParameters, average
 from tailwise.experiments.experiment_data import ExperimentData
 from tailwise.experiments.measuring import list_strategy_runs, measure_strategy
 from tailwise.experiments.results import Column, MeanCurve, MeanPoint, Results, Row, Table
@@ -18,7 +18,7 @@ from tailwise.utilities.parse import UTILITY_NAMES
 __all__ = ["Mixed"]
 
 FIRST = "precision"
-# What can be maximised and is a metric, too.
+# Utilities that are also metrics.
 SECONDS = tuple(name for name in UTILITY_NAMES if name in METRIC_NAMES and name not in (FIRST, "ps-precision"))
 BASELINES = (*INSTANCE_STRATEGIES, *ASCENT_STRATEGIES)
 
@@ -41,11 +41,11 @@ class Mixed(Experiment):
     def check(self, data: ExperimentData) -> None:
         for second in self.seconds:
             if second not in SECONDS:
-                msg = f"What is mixed with precision must be one of {', '.join(SECONDS)}. Got {second!r}."
+                msg = f"The second utility must be one of {', '.join(SECONDS)}. Got {second!r}."
                 raise InputError(msg)
         super().check(data)
 
-    def list_runs(self, data: ExperimentData) -> list[Run]:
+    def list_runs(self, data: ExperimentData) -> list[RunParameters]:
         mixtures = [
             {"second": second, "k": k, "alpha": alpha, "seed": seed}
             for k in self.budgets
@@ -55,7 +55,7 @@ class Mixed(Experiment):
         ]
         return [*list_strategy_runs(self.baselines, self.budgets, self.seeds[:1], data), *mixtures]
 
-    def measure(self, run: Run, data: ExperimentData) -> dict[str, float | None]:
+    def measure(self, run: RunParameters, data: ExperimentData) -> dict[str, float | None]:
         if "strategy" in run:
             strategy = find_strategy(self.baselines, run["strategy"])
         else:
@@ -77,14 +77,14 @@ class Mixed(Experiment):
         name = f"{self.name}-{second}-k{k}"
         return MeanCurve(name, title, FIRST, second, k, tuple(points), others, data.file_name, options=options)
 
-    def _point(self, wanted: Run, measured: list[Measured]) -> MeanPoint:
+    def _point(self, wanted: RunParameters, measured: list[Measured]) -> MeanPoint:
         means, deviations = average([each for each in measured if wanted.items() <= each.run.items()])
         spread = _pair(deviations, wanted["second"]) if len(self.seeds) > 1 else ()
         return MeanPoint(wanted["alpha"], *_pair(means, wanted["second"]), *spread)
 
 
 def _mix(alpha: float, second: str, *, has_priors: bool) -> Strategy:
-    """The mixture by default options (exact wherever that is cheap), with training frequencies where there are some."""
+    """Return a mixture with default options, and with training frequencies if available."""
     options = {"condition_positives": "priors"} if has_priors else {}
     return Strategy("mixture", f"{1 - alpha:.12g}*{FIRST} + {alpha:.12g}*{second}", options, shifted=has_priors)
 
@@ -94,7 +94,7 @@ def _pair(values: dict[str, float | None], second: str) -> tuple[float, float]:
 
 
 def _tabulate(curve: MeanCurve) -> Table:
-    """The points of a curve as a table, the other strategies below."""
+    """Convert the points of a curve to a table, followed by the other strategies."""
     names = (curve.first, curve.second)
     columns = tuple(Column(name, name) for name in names)
     mixtures = [

@@ -1,4 +1,4 @@
-"""Figures that the paper publishes for probabilistic label trees, as references to stand beside ours."""
+"""Published results of the paper for probabilistic label trees, for comparison with ours."""
 
 from __future__ import annotations
 
@@ -15,15 +15,7 @@ PLAIN_NUMBERS = ("milliseconds", "nodes")  # all others are in percent
 
 
 def paper_values(table: str, data: str) -> dict[tuple[str, int], dict[str, float | None]]:
-    """The paper's values for a benchmark, by the name of the line and k; empty where it has none.
-
-    Parameters
-    ----------
-    table : {"label-tree", "head-labels"}
-        Which table.
-    data : str
-        The benchmark, by its name in the catalogue.
-    """
+    """Return the paper's values of a table ("label-tree" or "head-labels") for a benchmark, by row name and k."""
     found = {}
     for line in _read(table):
         if line["data"] == data:
@@ -36,7 +28,7 @@ def paper_values(table: str, data: str) -> dict[tuple[str, int], dict[str, float
 def side_by_side(
     name: str, title: str, columns: Sequence[Column], ours: Sequence[Row], paper: Mapping[str, Mapping]
 ) -> Table:
-    """The paper's value and ours of each column, next to each other, for the lines that the paper has."""
+    """Build a table with the paper's values and ours in adjacent columns, for rows that the paper has."""
     pairs = [
         Column(f"{column.key} {whose}", whose, column.key, None, column.digits, column.percent)
         for column in columns

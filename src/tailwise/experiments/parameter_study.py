@@ -1,10 +1,10 @@
-"""The impact of k' (candidates of each instance) and epsilon (where the ascent stops): metrics, passes, seconds."""
+"""The impact of k' (candidates per instance) and epsilon (stopping criterion) on metrics, passes and time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tailwise.experiments.experiment import SEEDS, Experiment, Measured, Run, average
+from tailwise.experiments.experiment import SEEDS, Experiment, Measured, RunParameters, average
 from tailwise.experiments.experiment_data import ExperimentData
 from tailwise.experiments.measuring import metric_columns
 from tailwise.experiments.results import Column, Results, Row, Table
@@ -20,7 +20,7 @@ COST_COLUMNS = (
 
 @dataclass(frozen=True)
 class Parameters(Experiment):
-    """The ascents with several k' and epsilon; means over seeds."""
+    """Block coordinate ascent with several k' and epsilon; means over seeds."""
 
     name = "parameters"
     title = "The impact of k' and epsilon"
@@ -32,7 +32,7 @@ class Parameters(Experiment):
     tolerances: tuple[float, ...] = (1e-3, 1e-5, 1e-7)
     strategies: tuple[Strategy, ...] = tuple(each for each in ASCENT_STRATEGIES if each.is_seeded)
 
-    def list_runs(self, data: ExperimentData) -> list[Run]:
+    def list_runs(self, data: ExperimentData) -> list[RunParameters]:
         return [
             {"strategy": strategy.name, "k": k, "top": top, "tolerance": tolerance, "seed": seed}
             for k in self.budgets
@@ -43,11 +43,11 @@ class Parameters(Experiment):
         ]
 
     def _tops_of(self, data: ExperimentData) -> list[int]:
-        """The k' that the probabilities can serve: a file holds what it holds, a tree gives any number of labels."""
+        """Return the k' that the probabilities allow; a tree can predict any number of labels."""
         longest = data.truth.shape[1] if data.given is None else int(data.candidates.sizes.max())
         return sorted({min(top, longest) for top in self.tops})
 
-    def measure(self, run: Run, data: ExperimentData) -> dict[str, float | None]:
+    def measure(self, run: RunParameters, data: ExperimentData) -> dict[str, float | None]:
         strategy = find_strategy(self.strategies, run["strategy"])
         strategy = replace(strategy, options={**strategy.options, "tolerance": run["tolerance"]})
         candidates = data.shorten(run["top"], max(self._tops_of(data)))

@@ -1,4 +1,4 @@
-"""What an experiment comes to: tables and curves as plain data, before anybody renders them."""
+"""Results of experiments: tables and curves as plain data, independent of their rendering."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Column:
-    """One number of each row.
+    """A column of a table.
 
     Attributes
     ----------
     key : str
-        Where rows keep it.
+        Key of its values in rows.
     title, group : str
-        Its heading, and the heading that it shares with its neighbours.
+        Its heading, and a heading shared with neighbouring columns.
     better : {"larger", "smaller", None}
-        Which value is the best of the column; None for numbers that are not compared.
+        Which values are better; None for numbers that are not compared.
     digits : int
-        Decimals.
+        Decimal places.
     percent : bool
-        Whether a share is shown in percent.
+        Whether values are shown in percent.
     """
 
     key: str
@@ -50,16 +50,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a table.
+    """A row of a table.
 
     Attributes
     ----------
     name, group : str
-        What the line is called, and the block of lines that it stands in.
+        Its name, and the block of rows that it belongs to.
     values, deviations : mapping of str to float
-        Means and standard deviations by the key of their column; what is missing or None is not known.
+        Means and standard deviations by column key; missing or None if unknown.
     own : tuple of str
-        Keys of the columns that this line is made for.
+        Keys of the columns that this row optimises.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Lines of numbers; ``name`` serves for files, ``title`` for people."""
+    """A table of numbers; ``name`` is used for files, ``title`` as heading."""
 
     name: str
     title: str
@@ -80,18 +80,18 @@ class Table:
 
     @classmethod
     def of(cls, rows: Mapping[str, Mapping[str, float]], titles: Mapping[str, str], **column: Any) -> Table:
-        """From values by row and key, with a title for each key; ``column`` holds what all columns share."""
+        """Build a table from values by row and key, and titles by key; ``column`` holds options of all columns."""
         columns = tuple(Column(key, title, **column) for key, title in titles.items())
         return cls("", "", columns, tuple(Row(name, values) for name, values in rows.items()))
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the contents as JSON values."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class MeanPoint:
-    """A mixture: its alpha, and mean and standard deviation of either metric over several seeds."""
+    """A mixture: its alpha, and mean and standard deviation of both metrics over seeds."""
 
     alpha: float
     first: float
@@ -102,10 +102,10 @@ class MeanPoint:
 
 @dataclass(frozen=True)
 class MeanCurve:
-    """A trade-off: that of one run, or one on true labels averaged over seeds.
+    """A trade-off curve of one run, or averaged over seeds.
 
-    ``others`` are strategies to compare it with; ``probabilities`` is the name of the file that its points were chosen
-    from, and ``options`` are those of ``tailwise select`` that they need.
+    ``others`` are strategies for comparison; ``probabilities`` is the name of the file from which labels were chosen,
+    and ``options`` are the options of ``tailwise select`` that reproduce its points.
     """
 
     name: str
@@ -120,13 +120,13 @@ class MeanCurve:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the contents as JSON values."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Results:
-    """The tables and curves of an experiment, what a reader has to know about them, and the seconds of all runs."""
+    """The tables and curves of an experiment, notes for readers, and the duration of all runs."""
 
     tables: tuple[Table, ...] = ()
     curves: tuple[MeanCurve, ...] = ()
@@ -135,7 +135,7 @@ class Results:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Results:
-        """The results that a record in JSON holds beside other facts; what does not fit is named by its place.
+        """Read results from JSON values, which may hold other facts; errors name the place of a wrong value.
 
         Examples
         --------
@@ -148,7 +148,7 @@ class Results:
 
 
 def _read(kind: Any, value: Any, place: str) -> Any:
-    """A value of JSON as what an annotation of this file says."""
+    """Convert a JSON value to the type of an annotation."""
     if kind is Any:
         return value
     if isinstance(kind, UnionType):  # X | None
@@ -177,7 +177,7 @@ def _read_object(kind: Any, values: Mapping[str, Any], place: str) -> Any:
 
 
 def _read_list(kinds: tuple[Any, ...], values: Any, place: str) -> tuple[Any, ...]:
-    """A list of any length, ``tuple[X, ...]``, or of a fixed one."""
+    """Convert a list of any length, ``tuple[X, ...]``, or of fixed length."""
     kinds = kinds[:1] * len(values) if kinds[-1] is ... else kinds
     if len(values) != len(kinds):
         msg = f"{place} must be a list of {len(kinds)}. Got {len(values)}."

@@ -1,4 +1,4 @@
-"""The folder of an experiment: what it is for, a record of each run, and at the end the results."""
+"""The folder of an experiment: its specification, a record of each run and, when finished, the results."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from typing import Any
 
 from tailwise.datasets.formats.disk import file_errors_of, real
 from tailwise.datasets.formats.drafts import LOCK_FILE, held, is_draft, remove_leftovers
+from tailwise.datasets.formats.output_files import EXISTS, IN_USE
 from tailwise.errors import FileError
-from tailwise.experiments.experiment import Measured, Run, name_run
+from tailwise.experiments.experiment import Measured, RunParameters, name_run
 from tailwise.runs.record import as_json, describe_versions, list_changes, read_json, write_json
 
-__all__ = ["RECORD", "SPECIFICATION", "Store"]
+__all__ = ["RECORD", "SPECIFICATION", "ResultsFolder"]
 
 SPECIFICATION = "specification.json"
 RECORD = "experiment.json"
 RUNS = "runs"
 IDENTITY = {"specification", "inputs", "tailwise"}
-# In the order in which they are removed: until the last has gone, the folder is finished, and nothing goes on with it.
+# Removed in this order: until the last file is gone, the folder counts as finished and is not resumed.
 WRITTEN = (
     *(f"{RUNS}/*.json", "model.tree", "probabilities-*.npz", "priors.npz"),
     *(f"tables/*{suffix}" for suffix in (".txt", ".csv", ".tex", ".html")),
@@ -31,28 +32,22 @@ WRITTEN = (
 )
 
 
-class Store:
-    """Where an experiment keeps what it has measured.
-
-    Parameters
-    ----------
-    path : path
-        The folder; a link is followed.
-    """
+class ResultsFolder:
+    """The folder of an experiment; links are followed."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = real(path)
 
     @contextmanager
     def opened(self, identity: dict[str, Any], *, overwrite: bool = False) -> Iterator[None]:
-        """Make the folder, or go on with one that was begun with the same identity; meanwhile, keep others out of it.
+        """Create the folder, or resume one with the same identity, and lock it meanwhile.
 
-        One that is finished, or of another experiment, is only replaced when told to; any other folder is left alone.
+        Experiments that are finished or different are replaced only with `overwrite`; other folders are refused.
         """
-        identity = json.loads(as_json(identity))  # as it is read back
+        identity = json.loads(as_json(identity))  # in the form in which it is read back
         self._look(identity, overwrite=overwrite)
         with self._locked():
-            is_begun = self._look(identity, overwrite=overwrite)  # again: others may have been here in between
+            is_begun = self._look(identity, overwrite=overwrite)  # again: another process may just have finished
             for name in ("", RUNS, "tables", "figures"):
                 remove_leftovers(self.path / name)
             if is_begun and overwrite:
@@ -62,23 +57,24 @@ class Store:
             yield
 
     def _look(self, identity: dict[str, Any], *, overwrite: bool) -> bool:
-        """Whether the folder is that of an experiment; one that must not be touched is refused."""
+        """Whether the folder holds an experiment; refuse a folder that must not be changed."""
         found = self._read_identity()
         if found is None and self.path.exists() and not _is_unused(self.path):
-            msg = f"out must be a new folder, or that of an experiment. Got {self.path}, which exists. Choose another."
+            rule = "The output must be new or hold an experiment"
+            msg = f"{rule}. Got {self.path}, which holds other files. Choose another folder."
             raise FileError(msg)
         if found is not None and not overwrite:
-            self._check_going_on(found, identity)
+            self._check_resumable(found, identity)
         return found is not None
 
-    def find(self, run: Run) -> Measured | None:
-        """The record of a run, where there is one."""
+    def find(self, run: RunParameters) -> Measured | None:
+        """Read the record of a run; None if there is none."""
         path = self._path(run)
         if not path.is_file():
             return None
-        record = read_json(path, "Remove it; the run is then made again")
+        record = read_json(path, "Remove it to repeat the run")
         if not (isinstance(record, dict) and record.get("run") == run and _holds_numbers(record)):
-            msg = f"{path} must be the record of {run}. It is broken. Remove it; the run is then made again."
+            msg = f"{path} must be the record of {run}. It is damaged. Remove it to repeat the run."
             raise FileError(msg)
         return Measured(run, record["values"], record["seconds"])
 
@@ -87,14 +83,14 @@ class Store:
         write_json(self._path(measured.run), {**dataclasses.asdict(measured), "versions": describe_versions()})
 
     def finish(self, record: dict[str, Any]) -> None:
-        """Write down the results: the folder is finished."""
+        """Write the results, which marks the folder as finished."""
         write_json(self.path / RECORD, record)
 
     def count(self) -> int:
         """Number of runs with a record."""
         return len(list((self.path / RUNS).glob("*.json")))
 
-    def _path(self, run: Run) -> Path:
+    def _path(self, run: RunParameters) -> Path:
         return self.path / RUNS / f"{name_run(run)}.json"
 
     def _read_identity(self) -> dict[str, Any] | None:
@@ -103,45 +99,44 @@ class Store:
             return None
         found = read_json(path, "Choose another folder")
         if not (isinstance(found, dict) and set(found) == IDENTITY):
-            msg = f"{path} must be the specification of an experiment. It is something else. Choose another folder."
+            msg = f"{path} must be the specification of an experiment. It is another file. Choose another folder."
             raise FileError(msg)
         return found
 
-    def _check_going_on(self, found: dict[str, Any], identity: dict[str, Any]) -> None:
+    def _check_resumable(self, found: dict[str, Any], identity: dict[str, Any]) -> None:
         if (self.path / RECORD).exists():
-            msg = f"out must not be finished yet. Got {self.path}, which is. Use --overwrite to make it anew."
+            msg = EXISTS.format(path=self.path, hint="It holds a finished experiment. ")
             raise FileError(msg)
         if found != identity:
             changed = ", ".join(list_changes(found, identity))
             msg = (
-                f"{self.path} must be a folder of the same experiment on the same data. It was begun with other values "
-                f"of: {changed}. Choose another folder, or use --overwrite."
+                f"The output must be new, or an unfinished folder of the same experiment. Got {self.path}, which has "
+                f"other values of: {changed}. Choose another one, or use overwrite=True (--overwrite)."
             )
             raise FileError(msg)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Take the folder for this process."""
-        refusal = f"out must not be in use. Got {self.path}, which another process works on. Wait for it to end."
+        """Lock the folder for this process."""
         with ExitStack() as stack:
             with file_errors_of(self.path):
                 (self.path / RUNS).mkdir(parents=True, exist_ok=True)
-                stack.enter_context(held(self.path / LOCK_FILE, refusal))
+                stack.enter_context(held(self.path / LOCK_FILE, IN_USE.format(path=self.path)))
             yield
 
     def _clear(self) -> None:
-        """Remove what experiments write, and nothing else."""
+        """Remove the files that experiments write, and nothing else."""
         with file_errors_of(self.path):
             for pattern in WRITTEN:
                 for path in self.path.glob(pattern):
                     path.unlink()
         for name in ("tables", "figures"):
-            with suppress(OSError):  # not there, or with files of others in it
+            with suppress(OSError):  # missing, or with files of others in it
                 (self.path / name).rmdir()
 
 
 def _is_unused(path: Path) -> bool:
-    """Whether a folder holds nothing, or no more than what a start that failed at once leaves behind."""
+    """Whether a folder is empty, or holds only what a failed start leaves behind."""
     if not path.is_dir():
         return False
     inner = [each for each in path.iterdir() if not is_draft(each)]

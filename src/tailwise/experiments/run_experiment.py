@@ -1,4 +1,4 @@
-"""Runs an experiment: one record for each run, written when it is done, so that a second start goes on from there."""
+"""Executing an experiment, with one record per run so that it can be resumed."""
 
 from __future__ import annotations
 
@@ -9,43 +9,28 @@ from typing import Any
 
 from tailwise import __version__
 from tailwise.datasets import save_priors
-from tailwise.experiments.experiment import Experiment, Measured, Run
+from tailwise.experiments.experiment import Experiment, Measured, RunParameters
 from tailwise.experiments.experiment_data import ExperimentData
 from tailwise.experiments.results import Results
-from tailwise.experiments.results_folder import Store
+from tailwise.experiments.results_folder import ResultsFolder
 from tailwise.runs.record import describe_versions
 
 __all__ = ["identify", "run_experiment", "summarise"]
 
 
 def identify(experiment: Experiment, data: ExperimentData) -> dict[str, Any]:
-    """What records must share to stand in one table: the specification, the input files, and the program."""
+    """Return what the runs of one table must share: the specification, the input files and the version of tailwise."""
     inputs = {role: facts["sha256"] for role, facts in data.inputs.items()}
     return {"specification": experiment.describe(), "inputs": inputs, "tailwise": __version__}
 
 
-def run_experiment(experiment: Experiment, data: ExperimentData, store: Store, *, progress: bool = False) -> Results:
-    """Make all runs that the store does not hold yet, and gather what they come to.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        The specification.
-    data : ExperimentData
-        What it runs on.
-    store : Store
-        Where records are kept; open.
-    progress : bool
-        Show a progress bar over the runs on standard error.
-
-    Returns
-    -------
-    Results
-        Tables and curves.
-    """
+def run_experiment(
+    experiment: Experiment, data: ExperimentData, store: ResultsFolder, *, progress: bool = False
+) -> Results:
+    """Execute all runs that the open folder does not hold yet, and return the tables and curves."""
     from tqdm import tqdm
 
-    if data.priors is not None:  # for whoever selects by what the curves show
+    if data.priors is not None:  # for users who reproduce points of the curves with `tailwise select`
         save_priors(store.path / "priors.npz", data.priors)
     measured = []
     for run in (bar := tqdm(experiment.list_runs(data), desc=experiment.name, unit="run", disable=not progress)):
@@ -56,7 +41,7 @@ def run_experiment(experiment: Experiment, data: ExperimentData, store: Store, *
 
 
 def summarise(experiment: Experiment, data: ExperimentData, results: Results) -> dict[str, Any]:
-    """The record of a finished experiment."""
+    """Return the record of a finished experiment."""
     return {
         "experiment": experiment.name,
         "title": f"{experiment.title}: {data.name}",
@@ -71,10 +56,10 @@ def summarise(experiment: Experiment, data: ExperimentData, results: Results) ->
     }
 
 
-def _make(run: Run, experiment: Experiment, data: ExperimentData, store: Store) -> Measured:
+def _make(run: RunParameters, experiment: Experiment, data: ExperimentData, store: ResultsFolder) -> Measured:
     start = time.perf_counter()
     values = experiment.measure(run, data)
-    # As a record has it, so that the tables of a first and of a second start are the same.
+    # As stored in records, so that tables do not depend on which runs were resumed.
     finite = {key: value if value is not None and math.isfinite(value) else None for key, value in values.items()}
     measured = Measured(run, finite, time.perf_counter() - start)
     store.keep(measured)

@@ -1,4 +1,4 @@
-"""The inference strategies that the paper compares, and those by exact expectation."""
+"""The inference strategies that the paper compares, and strategies with exact expectations."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Strategy:
-    """A utility and how to maximise it, under the paper's name.
+    """A utility and how to maximise it, with the paper's name.
 
     Attributes
     ----------
     name : str
-        As tables have it.
+        Its name in tables.
     utility : str
-        What is maximised.
+        The utility to maximise.
     options : dict
-        Of :func:`tailwise.select`.
+        Options of :func:`tailwise.select`.
     shifted : bool
-        Whether the probabilities are first shifted to the training labels' density
+        Whether the probabilities are shifted to the label density of the training data
         (:func:`tailwise.shift_to_priors`).
     aim : str
-        The metric that it is meant for, where that has another name than the utility.
+        The metric that it optimises, if its name differs from the utility.
     """
 
     name: str
@@ -62,11 +62,11 @@ class Strategy:
 
     @property
     def is_seeded(self) -> bool:
-        """Whether another seed may give another selection: not where every instance is on its own."""
+        """Whether the selection may depend on the seed; not if instances are independent."""
         return self.options.get("method") in ("ascent", "greedy", "global")
 
     def select(self, probabilities: Any, k: int, priors: LabelPriors | None, **options: Any) -> Selection:
-        """Choose exactly k labels for each instance; probabilities are taken as they are, `shifted` or not."""
+        """Choose exactly k labels for each instance; the caller shifts the probabilities if needed."""
         return select(probabilities, self.utility, k, priors=priors, fill="least-loss", **self.options, **options)
 
 
@@ -87,7 +87,7 @@ GREEDY_STRATEGIES = (
     Strategy("Macro-F1 greedy", "macro-f1", GREEDY),
     Strategy("Cov greedy", "coverage", GREEDY),
 )
-# Recall with the training prior in the place of p: weights that are one over the prior.
+# Recall with the training prior in place of p, that is with inverse priors as weights.
 PRIOR_RECALL = Strategy("Macro-R prior", "power-law(1)", aim="macro-recall")
 ASCENT_STRATEGIES = (
     Strategy("Macro-P", "macro-precision", ASCENT),
@@ -106,7 +106,7 @@ STRATEGIES = (*PAPER_STRATEGIES, *EXACT_STRATEGIES)
 
 
 def find_strategy(strategies: Sequence[Strategy], name: str) -> Strategy:
-    """The strategy of that name."""
+    """Find a strategy by name."""
     return next(each for each in strategies if each.name == name)
 
 
@@ -119,7 +119,7 @@ def compare_strategies(
     strategies: tuple[Strategy, ...] = STRATEGIES,
     on_done: Callable[[Strategy], object] = lambda strategy: None,
 ) -> dict[str, Evaluation]:
-    """Select k labels by each strategy and evaluate on the true labels.
+    """Select k labels with each strategy, and evaluate them with true labels.
 
     Parameters
     ----------
@@ -130,16 +130,16 @@ def compare_strategies(
     priors : LabelPriors
         Training frequencies.
     strategies : tuple of Strategy
-        By default the paper's, and those by exact expectation.
+        By default those of the paper and the exact ones.
     on_done : callable
-        Called with each strategy when it is done, for progress.
+        Called with each strategy when it is done, to show progress.
 
     Returns
     -------
     dict
-        Evaluation by the strategy's name.
+        Evaluations by the name of the strategy.
     """
-    from tailwise.models.prior_shift import shift_if_possible  # brings scikit-learn, which trade-offs do not need
+    from tailwise.models.prior_shift import shift_if_possible  # imports scikit-learn, which trade-offs do not need
 
     given = Candidates.of(probabilities)
     shifted = shift_if_possible(given, priors) or given

@@ -1,4 +1,4 @@
-"""How much of one utility the other costs: mixtures from the one to the other (paper, appendix on mixed utilities)."""
+"""Trade-off curves between two utilities, from mixtures of both (paper, appendix on mixed utilities)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAPER_ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One mixture: its alpha, the value of either utility, and the selection."""
+    """One mixture: its alpha, the values of both utilities, and the selection."""
 
     alpha: float
     first: float
@@ -41,11 +41,11 @@ class Curve:
     Attributes
     ----------
     first, second : str
-        Names of the two utilities; alpha is the share of the second.
+        Names of the two utilities; alpha is the weight of the second.
     points : tuple of CurvePoint
         In order of alpha.
     measured : {"expected", "realised"}
-        Whether the values are expectations, or those on true labels.
+        Whether the values are expected, or realised on true labels.
     """
 
     first: str
@@ -58,7 +58,9 @@ class Curve:
         return np.array([point.alpha for point in self.points])
 
     def best(self, max_drop: float) -> CurvePoint:
-        """The point with most of the second utility whose first is at most `max_drop` (a share) below its largest.
+        """Return the point with the largest second utility whose first is at most `max_drop` below its maximum.
+
+        `max_drop` is a fraction, for instance 0.05.
 
         Examples
         --------
@@ -70,7 +72,7 @@ class Curve:
         True
         """
         if not 0 <= max_drop <= 1:
-            msg = f"max_drop must be a share between 0 and 1. Got {max_drop}. Use 0.05 for five percent."
+            msg = f"max_drop must be a fraction between 0 and 1. Got {max_drop}. Use 0.05 for five percent."
             raise InputError(msg)
         highest = max(point.first for point in self.points)
         floor = highest - max_drop * abs(highest)
@@ -82,7 +84,7 @@ class Curve:
             try:
                 from matplotlib import pyplot
             except ImportError as error:
-                msg = "plot needs matplotlib, which is not installed. Run: pip install 'tailwise[plot]'"
+                msg = "plot needs matplotlib, which is not installed. Install it with: pip install 'tailwise[plot]'"
                 raise MissingExtraError(msg) from error
             axes = pyplot.figure(layout="constrained").add_subplot()
         values = np.array([(point.first, point.second) for point in self.points])
@@ -109,21 +111,21 @@ def trade_off(
     Parameters
     ----------
     probabilities : array_like
-        As for :func:`select`.
+        Label probabilities, as for :func:`select`.
     first, second : Utility or str
-        The utilities to trade, for instance ``"precision"`` against ``"macro-f1"``.
+        The two utilities, for instance ``"precision"`` and ``"macro-f1"``.
     k : int or array_like of int
         Labels per instance.
     alphas : sequence of float, optional
-        Shares of the second utility. Default: 0, those of the paper, 1.
+        Weights of the second utility. Default: 0, those of the paper, and 1.
     truth : 0/1 matrix of shape (n, m), optional
-        True labels; the curve then shows realised values, else expected ones.
+        True labels, to compute realised values. Default: expected values.
     priors : LabelPriors or 0/1 matrix, optional
         For utilities that need them.
     on_done : callable
-        Called with each point when it is done, for progress.
+        Called with each point when it is done, to show progress.
     **options
-        Passed on to :func:`select`.
+        Passed to :func:`select`.
 
     Returns
     -------
@@ -134,7 +136,7 @@ def trade_off(
     first, second = as_utility(first, priors), as_utility(second, priors)
     budgets = check_budgets(k, *candidates.shape)
     if budgets is None:
-        msg = "k must be an integer or one integer per instance for a trade-off. Got None."
+        msg = "k must be an integer, or one integer per instance, for a trade-off. Got None."
         raise InputError(msg)
     basis = {"priors": priors, "condition_positives": options.get("condition_positives")}
     points = []
@@ -153,7 +155,7 @@ def trade_off(
 def _check_alphas(alphas: Sequence[float] | None) -> list[float]:
     values = sorted({0.0, *PAPER_ALPHAS, 1.0} if alphas is None else {float(alpha) for alpha in alphas})
     if not values or not all(0 <= value <= 1 for value in values):
-        msg = f"alphas must be shares between 0 and 1, at least one. Got {alphas}."
+        msg = f"alphas must hold at least one number, all between 0 and 1. Got {alphas}."
         raise InputError(msg)
     return values
 

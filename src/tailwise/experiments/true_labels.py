@@ -1,10 +1,10 @@
-"""The true labels as probabilities: what the strategies reach when nothing is uncertain."""
+"""True labels as probabilities: the results of the strategies without uncertainty."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailwise.experiments.experiment import SEEDS, Experiment, Measured, Run
+from tailwise.experiments.experiment import SEEDS, Experiment, Measured, RunParameters
 from tailwise.experiments.experiment_data import ExperimentData
 from tailwise.experiments.measuring import list_strategy_runs, metric_columns, strategy_rows
 from tailwise.experiments.results import Results, Table
@@ -19,14 +19,14 @@ from tailwise.experiments.strategies import (
 __all__ = ["TrueLabels"]
 
 NOTE = (
-    "Not every value can be 100 %: instances may have more or fewer true labels than places, and labels may be true "
-    "for none of them."
+    "Values below 100 % can be optimal: instances may have more or fewer true labels than k, and labels may have no "
+    "true instance."
 )
 
 
 @dataclass(frozen=True)
 class TrueLabels(Experiment):
-    """Greedy and ascent strategies with probability 1 for each true label, beside top-k."""
+    """Top-k, greedy and ascent strategies with probability 1 for each true label."""
 
     name = "true-labels"
     title = "True labels as probabilities"
@@ -38,10 +38,10 @@ class TrueLabels(Experiment):
     seeds: tuple[int, ...] = SEEDS
     strategies: tuple[Strategy, ...] = (INSTANCE_STRATEGIES[0], *GREEDY_STRATEGIES, *ASCENT_STRATEGIES)
 
-    def list_runs(self, data: ExperimentData) -> list[Run]:
+    def list_runs(self, data: ExperimentData) -> list[RunParameters]:
         return list_strategy_runs(self.strategies, self.budgets, self.seeds, data)
 
-    def measure(self, run: Run, data: ExperimentData) -> dict[str, float | None]:
+    def measure(self, run: RunParameters, data: ExperimentData) -> dict[str, float | None]:
         strategy = find_strategy(self.strategies, run["strategy"])
         selection = strategy.select(data.certain, run["k"], data.priors, seed=run["seed"])
         return dict(data.evaluate(selection, run["k"]))

@@ -1,1 +1,1 @@
-"""Tables and figures."""
+"""Tables, figures and HTML reports."""

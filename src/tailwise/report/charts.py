@@ -1,4 +1,4 @@
-"""The charts of the page as Plotly figures, in plain dictionaries. Colours by Okabe and Ito: safe for all eyes."""
+"""The charts of a report as Plotly figures in plain dictionaries, with colour-blind safe colours by Okabe and Ito."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ __all__ = ["draw_bins", "draw_curve", "draw_expected", "draw_reliability", "fram
 
 Figure = dict[str, Any]
 Point = tuple[float, float]
-Window = tuple[tuple[float, float], tuple[float, float]]  # the ends of either axis
+Window = tuple[tuple[float, float], tuple[float, float]]  # the ranges of both axes
 
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8a8f98"
 OTHERS = (RED, GREEN, "#CC79A7", "#56B4E9", ORANGE, "#7a7f87")
 SYMBOLS = ("square", "diamond", "triangle-up", "triangle-down", "cross", "star", "pentagon")
 FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 13}
 PERCENT = ".2~%"
-REACH = 1.0  # how far from the curve another point may lie to be drawn, in lengths of the curve ...
-LEAST_REACH = 0.1  # ... and in any case, as a share of its largest value
+REACH = 1.0  # largest distance from the curve at which other points are drawn, in lengths of the curve ...
+LEAST_REACH = 0.1  # ... but at least this fraction of its largest value
 MARGIN = 0.06
 
 
 def draw_curve(curve: MeanCurve) -> Figure:
-    """Both utilities along alpha; other selections as points; a ring for what the dial picks, which is trace 1."""
+    """Draw both utilities along alpha, other selections as points, and a ring (trace 1) for the choice of the dial."""
     first, second = _safe(metric_title(curve.first)), _safe(short_title(curve.second))
     digits = ".2%" if is_share(curve.second) else ".4f"
     values = f"{first} %{{x:.2%}}<br>{second} %{{y:{digits}}}<extra></extra>"
@@ -56,7 +56,7 @@ def draw_curve(curve: MeanCurve) -> Figure:
 
 
 def _line(curve: MeanCurve, values: str) -> Figure:
-    """The points of the mixtures, with bars for their deviations where there are any."""
+    """Draw the points of the mixtures, with error bars if they have deviations."""
     x, y = [point.first for point in curve.points], [point.second for point in curve.points]
     alphas = [point.alpha for point in curve.points]
     trace = _points("mixtures", x, y, color=BLUE, size=8)
@@ -69,7 +69,7 @@ def _line(curve: MeanCurve, values: str) -> Figure:
 
 
 def draw_bins(bins: Sequence[BinGain], values: Sequence[Point], title: str) -> Figure:
-    """Two bars for each bin of labels: the most probable ones, and the selection."""
+    """Draw two bars for each bin of labels: the most probable labels and the selection."""
     traces = [
         {
             "type": "bar",
@@ -88,7 +88,7 @@ def draw_bins(bins: Sequence[BinGain], values: Sequence[Point], title: str) -> F
 
 
 def draw_expected(pairs: Mapping[str, Point]) -> Figure:
-    """For each metric its expected and its realised value, on one line."""
+    """Draw the expected and the realised value of each metric on one line."""
     names = [metric_title(name) for name in pairs][::-1]
     traces = [
         _points(name, [pair[number] for pair in pairs.values()][::-1], names, color=colour, symbol=symbol, size=11)
@@ -102,7 +102,7 @@ def draw_expected(pairs: Mapping[str, Point]) -> Figure:
 
 
 def draw_reliability(found: Reliability) -> Figure:
-    """The share of true candidates against their mean probability."""
+    """Draw the fraction of true candidates against their mean probability."""
     x, y = [each.mean_probability for each in found.bins], [each.share_true for each in found.bins]
     diagonal = _points("perfectly calibrated", [0, max(*x, *y)], [0, max(*x, *y)]) | {"mode": "lines"}
     diagonal |= {"hoverinfo": "skip", "line": {"color": GREY, "width": 1, "dash": "dash"}}
@@ -112,14 +112,14 @@ def draw_reliability(found: Reliability) -> Figure:
         "hovertemplate": "probability %{x:.2%}<br>true %{y:.2%}<br>%{customdata:,} candidates<extra></extra>",
         "line": {"color": BLUE, "width": 2},
     }
-    return {"data": [diagonal, points], "layout": _layout("mean probability", "share that is true")}
+    return {"data": [diagonal, points], "layout": _layout("mean probability", "fraction that is true")}
 
 
 def frame(curve: Iterable[Point], others: Mapping[str, Point]) -> tuple[Window | None, set[str]]:
-    """The part of the plane that a trade-off is drawn on, and the names of the other points that it leaves out.
+    """Return the axis ranges for a trade-off curve, and the names of other points outside of them.
 
-    One far point would squeeze the curve into a corner. Where the curve has no length, nothing is left out, and there
-    is no window.
+    A distant point would squeeze the curve into a corner. If the curve has no length, there are no ranges, and no point
+    is outside.
     """
     ends = [(min(axis), max(axis)) for axis in zip(*curve, strict=True)]
     if any(low == high for low, high in ends):
@@ -146,7 +146,7 @@ def _points(name: str, x: Sequence[Any], y: Sequence[Any], **marker: Any) -> Fig
 
 
 def _layout(x_title: str, y_title: str) -> dict[str, Any]:
-    """What all charts share; page.js adds the colours of the text and the grid, which depend on the reader's theme."""
+    """Return the common layout; page.js adds the colours of text and grid, which depend on the reader's theme."""
     axis = {"zeroline": False, "automargin": True, "tickformat": PERCENT}
     return {
         "xaxis": {**axis, "title": {"text": x_title, "standoff": 12}},
@@ -162,5 +162,5 @@ def _layout(x_title: str, y_title: str) -> dict[str, Any]:
 
 
 def _safe(text: str) -> str:
-    """Plotly reads some HTML in its texts; and %{...} in its templates."""
+    """Escape text for Plotly, which interprets HTML in texts and %{...} in templates."""
     return html.escape(text, quote=False).replace("%{", "% {")

@@ -1,4 +1,4 @@
-"""A selection beside the k most probable labels: what each scores, expects and chooses."""
+"""Comparison of a selection with the k most probable labels."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ BINS = {"tail": f"up to {RARE}", "torso": f"{RARE + 1} to {FREQUENT}", "head": f
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """How good a selection is.
+    """The quality of a selection.
 
     Attributes
     ----------
     chosen : Chosen
         The selection.
     predicted : ndarray of shape (m,)
-        How often each label was chosen.
+        The number of times that each label was chosen.
     realised : Evaluation or None
-        Its metrics on the true labels, where they are known.
+        Its metrics on the true labels, if known.
     expected : dict of str to float
-        Its expected metrics, where there are probabilities.
+        Its expected metrics, if there are probabilities.
     values : dict of str to float
-        What to show: realised metrics, or expected ones where the truth is unknown; before them what the run maximised,
-        where that is no metric.
+        The values to show: realised metrics, or expected ones without true labels; preceded by the utility of the run
+        if that is not a metric.
     """
 
     chosen: Chosen
@@ -63,22 +63,22 @@ class Judgement:
 
     @property
     def n_found(self) -> int | None:
-        """Labels that were chosen for an instance where they are true."""
+        """The number of labels that were correctly chosen at least once."""
         return None if self.realised is None else int((self.realised.per_label()["true_positives"] > 0).sum())
 
 
 @dataclass(frozen=True)
 class BinGain:
-    """The labels of one range of training counts under two selections; `top` is the k most probable labels.
+    """The labels in one range of training counts under two selections; `top` is the k most probable labels.
 
     Attributes
     ----------
     name, training : str
-        Which labels, and the number of their training instances.
+        The name of the bin, and its range of training counts.
     n_labels : int
-        How many.
+        The number of labels.
     top_share, own_share : float
-        Their share of all chosen labels.
+        Their fraction of all chosen labels.
     top, own : FrequencyBin or None
         Their averages on the true labels.
     """
@@ -94,20 +94,20 @@ class BinGain:
 
 @dataclass(frozen=True)
 class LabelChange:
-    """One label under two selections: numbers for the k most probable labels, and for the selection.
+    """One label under two selections; pairs are for the k most probable labels and for the selection.
 
     Attributes
     ----------
     label : int
         Its number.
     n_training : int
-        Training instances.
+        Number of training instances.
     predicted : (int, int)
-        How often it was chosen.
+        Number of instances for which it was chosen.
     positives : int or None
-        Instances for which it is true.
+        Number of instances for which it is true.
     found, f1 : pair of int or of float, or None
-        Instances for which it was rightly chosen, and its F1.
+        Number of instances for which it was correctly chosen, and its F1.
     """
 
     label: int
@@ -119,14 +119,14 @@ class LabelChange:
 
 
 def judge_top(run: RunFolder) -> Judgement | None:
-    """Score the k most probable labels of each instance, where there are probabilities and a budget."""
+    """Judge the k most probable labels of each instance; None without probabilities or a budget."""
     if run.probabilities is None or run.k is None:
         return None
     return judge(run, select(run.probabilities, "precision", run.k, fill="none"))
 
 
 def judge(run: RunFolder, chosen: Chosen) -> Judgement:
-    """Score a selection on the true labels, and by the probabilities."""
+    """Judge a selection by the true labels and by the probabilities."""
     predicted = np.bincount(chosen.labels[chosen.labels != EMPTY], minlength=run.n_labels)
     realised = None
     if run.truth is not None:
@@ -144,7 +144,7 @@ def judge(run: RunFolder, chosen: Chosen) -> Judgement:
 
 
 def _metric_of(run: RunFolder) -> str | None:
-    """The metric that the run maximised; None where what it maximised is no metric."""
+    """Return the metric that the run maximised, or None if its utility is not a metric."""
     if run.utility in METRIC_NAMES:
         return run.utility
     weighted = as_utility("ps-precision", run.priors, run.propensity)
@@ -152,7 +152,7 @@ def _metric_of(run: RunFolder) -> str | None:
 
 
 def measure(run: RunFolder, judgement: Judgement, utility: Utility) -> float | None:
-    """The value of a utility: on the true labels, or expected as in the run; None without either."""
+    """Compute a utility on the true labels, or its expectation as in the run; None without either."""
     if judgement.realised is not None:
         table = judgement.realised.per_label()
         counts = [table[name] for name in ("true_positives", "predicted_positives", "condition_positives")]
@@ -164,7 +164,7 @@ def measure(run: RunFolder, judgement: Judgement, utility: Utility) -> float | N
 
 
 def compare_bins(run: RunFolder, top: Judgement, own: Judgement) -> list[BinGain]:
-    """Rare and frequent labels apart, the rarest first; bins without labels are left out."""
+    """Compare rare and frequent labels separately, from rare to frequent; bins without labels are omitted."""
     bins = np.searchsorted(DEFAULT_EDGES, run.priors.counts, side="left")
     rows = []
     for b, (name, training) in enumerate(BINS.items()):
@@ -179,9 +179,9 @@ def compare_bins(run: RunFolder, top: Judgement, own: Judgement) -> list[BinGain
 def find_changes(
     run: RunFolder, top: Judgement, own: Judgement, n_most: int = 12
 ) -> tuple[list[LabelChange], list[LabelChange]]:
-    """The labels that gained and lost most: in F1, or where the truth is unknown, in how often they are chosen.
+    """Find the labels that gained and lost most in F1 or, without true labels, in how often they are chosen.
 
-    Of equal changes, that of the label with more true instances comes first, then that of the smaller label.
+    Ties are broken by the number of true instances, then by the label number.
     """
     if top.realised is None or own.realised is None:
         change, weight = (own.predicted - top.predicted).astype(np.float64), own.predicted + top.predicted

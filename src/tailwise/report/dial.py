@@ -1,4 +1,4 @@
-"""A trade-off curve with its dial: what each of its points maximises, and the commands that select by it."""
+"""The trade-off curve of a report and its dial, with the commands that reproduce each point."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["compute_curve", "describe_dial"]
 
 SHIFT = "shift_to_priors"
-NOT_REPEATED = {"workers", "certify", "progress", "on_interrupt", "priors"}  # they do not say how to search
+NOT_REPEATED = {"workers", "certify", "progress", "on_interrupt", "priors"}  # do not affect the search
 
 
 def compute_curve(
@@ -37,10 +37,10 @@ def compute_curve(
     alphas: Sequence[float] | None = None,
     progress: Callable[[int], object] = lambda done: None,
 ) -> MeanCurve:
-    """Trade precision against the utility of the run, with the options of the run; `judgements` lie beside the curve.
+    """Compute the trade-off between precision and the utility of the run, with `judgements` as other points.
 
-    Where the run maximised precision itself, the other side is macro-F1; where it maximised a mixture with precision,
-    the rest of that mixture. The values are realised ones where there is truth.
+    If the run maximised precision, the second utility is macro-F1; if it maximised a mixture with precision, it is the
+    rest of the mixture. Values are realised if there are true labels, else expected.
     """
     assert run.k is not None
     first, second = as_utility("precision"), _other_side(as_utility(run.utility, run.priors))
@@ -67,12 +67,12 @@ def compute_curve(
 
 
 def _read_options(run: RunFolder) -> dict[str, Any]:
-    """How the run searched, where that is not as `select` searches by itself."""
+    """Return the options of the run that differ from the defaults of `select`."""
     usual = {name: each.default for name, each in inspect.signature(select).parameters.items()}
     used = {**run.search, "seed": run.record.get("seed", int)}
     names = {name for name, default in usual.items() if default is not inspect.Parameter.empty} - NOT_REPEATED
     options = {name: value for name, value in used.items() if name in names and value not in (None, usual[name])}
-    if options.get("method") == "instance":  # for linear utilities; a mixture need not be one
+    if options.get("method") == "instance":  # only for linear utilities; a mixture may not be linear
         del options["method"]
     return options
 
@@ -86,9 +86,9 @@ def _other_side(utility: Utility) -> Utility:
 
 
 def describe_dial(curve: MeanCurve, priors: LabelPriors | None = None) -> dict[str, Any]:
-    """What the page needs: the points with their commands, and the value that a drop is measured from.
+    """Return the points with their commands, and the value from which drops are measured.
 
-    That is the largest value of the first utility on the curve, or that of top-k where it is larger.
+    This is the largest value of the first utility on the curve, or of top-k if that is larger.
     """
     first, second = as_utility(curve.first, priors), as_utility(curve.second, priors)
     points = []
@@ -106,7 +106,7 @@ def describe_dial(curve: MeanCurve, priors: LabelPriors | None = None) -> dict[s
 
 
 def _write_commands(curve: MeanCurve, mixture: Utility) -> dict[str, str]:
-    """The command and the line of Python that select by a mixture as the curve did."""
+    """Write the command and the line of Python that reproduce the selection of a mixture."""
     ((factor, term), *rest) = mixture.terms
     utility = str(term if factor == 1 and not rest else mixture)
     options = dict(curve.options)

@@ -1,4 +1,4 @@
-"""What an experiment becomes: its page, and its tables and figures as files."""
+"""The page of an experiment, and its tables and figures as files."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tailwise.report.figures import save_mean_curve
 from tailwise.report.tables import describe_marks, to_csv, to_html, to_latex, to_text
 from tailwise.report.templates import render
 from tailwise.report.words import count_text
-from tailwise.runs.record import Record
+from tailwise.runs.record import REMEDY, Record
 
 __all__ = ["describe_experiment", "read_experiment", "save_results"]
 
 
 def read_experiment(path: Path) -> tuple[Record, Results]:
-    """The record of an experiment, and the results in it; what does not fit is refused."""
+    """Read the record of an experiment and the results in it."""
     record = Record.read(path)
     with _refusals_of(path):
         return record, Results.from_dict(record.values)
@@ -31,16 +31,16 @@ def read_experiment(path: Path) -> tuple[Record, Results]:
 
 @contextmanager
 def _refusals_of(path: Path) -> Iterator[None]:
-    """A bad parameter is that of the record."""
+    """Convert InputErrors to FileErrors about the record."""
     try:
         yield
     except InputError as error:
-        msg = f"{path} must be the record of an experiment: {error} Make the folder again."
+        msg = f"{path} must be the record of an experiment: {error} {REMEDY}."
         raise FileError(msg) from error
 
 
 def describe_experiment(path: Path) -> dict[str, Any]:
-    """Everything that the template experiment.html needs."""
+    """Return the variables of the template experiment.html."""
     record, results = read_experiment(path)
     data = record.part("data")
     name = data.get("name", str)
@@ -68,7 +68,7 @@ def describe_experiment(path: Path) -> dict[str, Any]:
 
 
 def save_results(results: Results, folder: Path) -> None:
-    """Write ``tables`` (.txt, .csv, .tex, .html) and ``figures`` (.png, .svg) into a folder."""
+    """Write the folders ``tables`` (.txt, .csv, .tex, .html) and ``figures`` (.png, .svg)."""
     (folder / "tables").mkdir(exist_ok=True)
     for table in results.tables:
         for suffix, text in _write_table(table, results.notes).items():
@@ -81,10 +81,10 @@ def save_results(results: Results, folder: Path) -> None:
 
 
 def _write_table(table: Table, notes: tuple[str, ...]) -> dict[str, str]:
-    """The text of each file, by suffix."""
+    """Return the text of each file by suffix."""
     marks = describe_marks(table, best="bold", second="italic", own="green")
-    told = [note for note in (marks, *notes) if note]
-    page = render("table_file.html", title=table.title, table=to_html(table), notes=told)
-    told = [note for note in (describe_marks(table, best="*", second="'"), *notes) if note]
-    plain = "\n\n".join([table.title, to_text(table), *told]) + "\n"
+    shown = [note for note in (marks, *notes) if note]
+    page = render("table_file.html", title=table.title, table=to_html(table), notes=shown)
+    shown = [note for note in (describe_marks(table, best="*", second="'"), *notes) if note]
+    plain = "\n\n".join([table.title, to_text(table), *shown]) + "\n"
     return {".txt": plain, ".csv": to_csv(table), ".tex": to_latex(table), ".html": page}

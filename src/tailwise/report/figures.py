@@ -1,4 +1,4 @@
-"""Figures as files."""
+"""Trade-off curves as image files."""
 
 from __future__ import annotations
 
@@ -24,19 +24,7 @@ _COLOURS = [f"C{number}" for number in (1, 3, 4, 5, 6, 7, 8, 9, 0)]  # C2, the g
 def save_trade_off(
     path: str | os.PathLike, curve: Curve, others: Mapping[str, tuple[float, float]], *, title: str
 ) -> None:
-    """Draw a trade-off curve with other selections as points.
-
-    Parameters
-    ----------
-    path : path
-        Where to write; the suffix decides the format (.png, .svg).
-    curve : Curve
-        The trade-off.
-    others : mapping
-        Name to (first, second) values of other selections.
-    title : str
-        What is shown, above the axes.
-    """
+    """Draw a trade-off curve with other selections as points; the suffix determines the format (.png, .svg)."""
     figure = _new_figure(8.5, 5)
     axes = figure.add_subplot()
     curve.plot(axes)
@@ -46,15 +34,7 @@ def save_trade_off(
 
 
 def save_mean_curve(paths: Sequence[str | os.PathLike], curve: MeanCurve) -> None:
-    """Draw an averaged trade-off curve with the deviations over its seeds, and other strategies as points.
-
-    Parameters
-    ----------
-    paths : sequence of paths
-        Where to write; the suffixes decide the formats (.png, .svg).
-    curve : MeanCurve
-        The curve.
-    """
+    """Draw an averaged trade-off curve with error bars, and other strategies as points, to one or more files."""
     figure = _new_figure(8.5, 5)
     axes = figure.add_subplot()
     columns = ("first", "second", "first_deviation", "second_deviation")
@@ -72,7 +52,7 @@ def save_mean_curve(paths: Sequence[str | os.PathLike], curve: MeanCurve) -> Non
 
 
 def check_drawing() -> None:
-    """Refuse to draw without matplotlib; for before long work."""
+    """Refuse to draw without matplotlib; call it before long computations."""
     _new_figure(1, 1)
 
 
@@ -80,7 +60,7 @@ def _new_figure(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        msg = "A picture needs matplotlib, which is not installed. Run: pip install 'tailwise[plot]'"
+        msg = "Figures need matplotlib, which is not installed. Install it with: pip install 'tailwise[plot]'"
         raise MissingExtraError(msg) from error
     return Figure(figsize=(width, height), layout="constrained")
 
@@ -91,7 +71,7 @@ def _save(figure: Any, path: str | os.PathLike) -> None:
 
 
 def _add_others(axes: Any, curve: Sequence[tuple[float, float]], others: Mapping[str, tuple[float, float]]) -> None:
-    """Other selections as points; those far from the curve stand in the legend only, with their values."""
+    """Draw other selections as points; those far from the curve appear only in the legend, with their values."""
     window, outside = frame(curve, others)
     for turn, (name, (first, second)) in enumerate(others.items()):
         color = _COLOURS[turn % len(_COLOURS)]
@@ -103,7 +83,7 @@ def _add_others(axes: Any, curve: Sequence[tuple[float, float]], others: Mapping
 
 
 def _dress(axes: Any, title: str) -> None:
-    axes.set_title(title, loc="left", fontsize=11, parse_math=False)  # a folder's name may hold a dollar
+    axes.set_title(title, loc="left", fontsize=11, parse_math=False)  # folder names may contain a dollar sign
     axes.grid(color="0.92")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

@@ -1,4 +1,4 @@
-"""One page of HTML that holds everything it needs: words, tables, charts, and what draws them."""
+"""Building a report, a self-contained HTML page with text, tables and charts."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ EXPERIMENT_RECORD = "experiment.json"
 
 
 def find_record(path: str | os.PathLike[str]) -> Path:
-    """The record of a folder, which says what kind of folder it is."""
+    """Find the record of a folder, whose name tells a run from an experiment."""
     folder = Path(path)
     if not folder.is_dir():
         came = "which is a file" if folder.exists() else "which does not exist"
-        msg = f"RUN_DIR must be a folder of tailwise run or tailwise experiment. Got {path}, {came}."
+        msg = f"The folder must be one that tailwise run or tailwise experiment wrote. Got {path}, {came}."
         raise FileError(msg)
     for name in (RUN_RECORD, EXPERIMENT_RECORD):
         if (folder / name).is_file():
             return folder / name
     msg = (
-        f"RUN_DIR must be a folder of tailwise run or tailwise experiment. Got {path}, which has neither {RUN_RECORD} "
-        f"nor {EXPERIMENT_RECORD}. Make one with: tailwise run DIR -u macro-f1 -k 5 -o {folder.resolve().name}-run"
+        f"The folder must be one that tailwise run or tailwise experiment wrote. Got {path}, which has neither "
+        f"{RUN_RECORD} nor {EXPERIMENT_RECORD}. Create one with: tailwise run DIR -u macro-f1 -k 5 -o "
+        f"{folder.resolve().name}-run"
     )
     raise FileError(msg)
 
@@ -40,33 +41,33 @@ def build_page(
     alphas: Sequence[float] | None = None,
     progress: Callable[[int], object] = lambda done: None,
 ) -> str:
-    """The report of a folder, as text of HTML.
+    """Return the report of a folder as HTML.
 
     Parameters
     ----------
     path : path
         A folder that ``tailwise run`` or ``tailwise experiment`` wrote.
     alphas : sequence of float, optional
-        The mixtures of the trade-off curve of a run. Default: those of :func:`tailwise.trade_off`.
+        Mixtures on the trade-off curve of a run. Default: those of :func:`tailwise.trade_off`.
     progress : callable, optional
-        Called with the number of points of the curve that are done.
+        Called with the number of finished points of the curve.
     """
-    plotly = load_plotly()  # before the work, for it may be missing
+    plotly = load_plotly()  # first, because it may be missing
     record = find_record(path)
     if record.name == RUN_RECORD:
         page = describe_run(read_run_folder(path), alphas=alphas, progress=progress)
         return render("run.html", plotly=plotly, **page)
     if alphas is not None:
-        msg = "alphas choose points of the curve of a run. An experiment has its own. Leave them out."
+        msg = "alphas (--alphas) can only be given for a run. Got the folder of an experiment. Omit them."
         raise InputError(msg)
     return render("experiment.html", plotly=plotly, **describe_experiment(record))
 
 
 def load_plotly() -> str:
-    """The program that draws the charts."""
+    """Return the JavaScript that draws the charts."""
     try:
         from plotly.offline import get_plotlyjs
     except ImportError as error:
-        msg = "A report needs plotly, which is not installed. Run: pip install 'tailwise[plot]'"
+        msg = "A report needs plotly, which is not installed. Install it with: pip install 'tailwise[plot]'"
         raise MissingExtraError(msg) from error
     return get_plotlyjs()

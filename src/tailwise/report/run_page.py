@@ -1,4 +1,4 @@
-"""What the page of a run says: the run beside the k most probable labels, and how it was made."""
+"""The contents of the page of a run, which compares it with the k most probable labels."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ CHIEF = ("precision", "macro-precision", "macro-recall", "macro-f1", "coverage")
 def describe_run(
     run: RunFolder, *, alphas: Sequence[float] | None = None, progress: Callable[[int], object] = lambda done: None
 ) -> dict[str, Any]:
-    """Everything that the template run.html needs."""
+    """Return the variables of the template run.html."""
     own, top = judge(run, run.selection), judge_top(run)
     if alphas is not None and top is None:
-        msg = "alphas choose points of a curve, which needs a budget and probabilities. This run has none. Omit alphas."
+        msg = "alphas (--alphas) need a run with a budget and probabilities, which this run lacks. Omit them."
         raise InputError(msg)
     charts: dict[str, Figure] = {}
     labels = "Labels" if run.k is None else f"{labels_text(run.k)} per instance"
@@ -70,7 +70,7 @@ def describe_run(
 
 
 def _choose_headline(run: RunFolder, own: Judgement) -> list[str]:
-    """The metrics to speak of first: what was maximised, or the heaviest part of a mixture, and precision."""
+    """Choose the metrics of the headline: the utility, or the main part of a mixture, and precision."""
     terms = sorted(as_utility(run.utility, run.priors).terms, key=lambda pair: -pair[0])
     names = [str(term).partition("(")[0] for _, term in terms if not isinstance(term, Precision)]
     if len(terms) == 1 and run.utility in own.values:
@@ -80,7 +80,7 @@ def _choose_headline(run: RunFolder, own: Judgement) -> list[str]:
 
 
 def _find_reason(run: RunFolder) -> str:
-    """Which explanation of the utility fits."""
+    """Choose the explanation that suits the utility."""
     utility = as_utility(run.utility, run.priors)
     if all(isinstance(term, Precision) for _, term in utility.terms):
         return "precision"
@@ -90,7 +90,7 @@ def _find_reason(run: RunFolder) -> str:
 
 
 def _compare(run: RunFolder, own: Judgement, top: Judgement | None, charts: dict[str, Figure]) -> dict[str, Any]:
-    """The selection beside the most probable labels, by bins of labels and by label."""
+    """Compare the selection with the most probable labels, by frequency bin and by label."""
     if top is None:
         return {"is_top": False, "bins": [], "tail": None, "bin_charts": {}, "gained": [], "lost": []}
     bins = compare_bins(run, top, own)
@@ -108,7 +108,7 @@ def _compare(run: RunFolder, own: Judgement, top: Judgement | None, charts: dict
 
 
 def _list_bin_charts(bins: Sequence[BinGain]) -> dict[str, tuple[str, list[tuple[float, float]]]]:
-    """The bars of each chart: scores on the true labels, or where these are unknown, shares of all chosen labels."""
+    """Return the bars of each chart: scores on the true labels or, without these, fractions of all chosen labels."""
     scored = [(each.top, each.own) for each in bins if each.top is not None and each.own is not None]
     if not scored:
         return {"places": ("share of all chosen labels", [(each.top_share, each.own_share) for each in bins])}
@@ -125,7 +125,7 @@ def _trade(
     progress: Callable[[int], object],
     charts: dict[str, Figure],
 ) -> dict[str, Any]:
-    """The trade-off curve with its dial, where there are selections to show beside it."""
+    """Compute the trade-off curve and its dial, if there are selections to compare."""
     if not judgements:
         return {"curve": None, "dials": {}}
     curve = compute_curve(run, judgements, alphas=alphas, progress=progress)
@@ -134,7 +134,7 @@ def _trade(
 
 
 def _check_probabilities(run: RunFolder, own: Judgement, charts: dict[str, Figure]) -> Reliability | None:
-    """Draw what the probabilities predict beside what is true."""
+    """Draw expected and realised metrics and the reliability diagram."""
     if own.realised is not None and own.expected:
         pairs = {name: (own.expected[name], own.realised[name]) for name in CHIEF if name in own.expected}
         charts["expected"] = draw_expected(pairs)
@@ -159,7 +159,7 @@ def _read_proof(run: RunFolder) -> dict[str, Any] | None:
 
 
 def _describe_making(run: RunFolder) -> dict[str, Any]:
-    """How it was done, for whoever wants to do it again."""
+    """Describe the settings of the run."""
     record = run.record
     seconds, selection = record.part("seconds"), record.part("selection").values
     made_by = {

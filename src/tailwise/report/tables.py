@@ -1,4 +1,4 @@
-"""Tables as text, CSV, LaTeX and HTML, the best and the second best value of each column marked."""
+"""Tables as text, CSV, LaTeX and HTML, with marks for the best and second-best value of each column."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LATEX_SPECIAL = str.maketrans(
 
 @dataclass(frozen=True)
 class _Cell:
-    """What stands in a cell: text (empty for an unknown value), its mark, and whether its row was made for it."""
+    """A cell: its text (empty if unknown), its mark, and whether its row optimises its column."""
 
     text: str
     mark: str  # "best", "second" or ""
@@ -37,7 +37,7 @@ class _Cell:
 
 
 def describe_marks(table: Table, *, best: str, second: str, own: str = "") -> str:
-    """What the marks in a table mean; empty where it has none."""
+    """Explain the marks in a table; empty if it has none."""
     cells = [cell for line in _fill_cells(table) for cell in line]
     meanings = [
         (best, "best of a column", any(cell.mark == "best" for cell in cells)),
@@ -48,7 +48,7 @@ def describe_marks(table: Table, *, best: str, second: str, own: str = "") -> st
 
 
 def to_text(table: Table, *, best: str = "*", second: str = "'") -> str:
-    """For a terminal: a line per row, a mark after the best and the second best of each column (ties share it).
+    """Render a table for a terminal, with marks after the best and second-best values (ties share a mark).
 
     Examples
     --------
@@ -78,7 +78,7 @@ def to_text(table: Table, *, best: str = "*", second: str = "'") -> str:
 
 
 def _head_line(table: Table, widths: list[int], name_width: int, room: int) -> str:
-    """The shared headings, each over the first of its columns and as far as they reach."""
+    """Return the line of shared headings, each above its columns."""
     line = " " * name_width
     for group, members in groupby(zip(table.columns, widths, strict=True), key=lambda pair: pair[0].group):
         length = sum(width + room + 2 for _, width in members)
@@ -87,7 +87,7 @@ def _head_line(table: Table, widths: list[int], name_width: int, room: int) -> s
 
 
 def _widen(widths: list[int], table: Table, room: int) -> None:
-    """Let the last column of each group take what the group's heading needs."""
+    """Widen the last column of each group to make room for the shared heading."""
     for group, members in groupby(range(len(widths)), key=lambda c: table.columns[c].group):
         columns = list(members)
         length = sum(widths[c] + room + 2 for c in columns) - 2
@@ -95,7 +95,7 @@ def _widen(widths: list[int], table: Table, room: int) -> None:
 
 
 def to_csv(table: Table) -> str:
-    """For programs: a line per row with full digits; deviations in columns of their own where there are some."""
+    """Render a table as CSV with full precision; deviations, if any, have their own columns."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     keys = [column.key for column in table.columns]
@@ -108,7 +108,7 @@ def to_csv(table: Table) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """For a paper: booktabs; the best bold, the second best in italics, a row's own column on green."""
+    """Render a table for LaTeX with booktabs: best in bold, second best in italics, a row's own column in green."""
     lines = [
         f"% {' '.join(table.title.split())}",
         r"% needs \usepackage{booktabs} and \usepackage[table]{xcolor}",
@@ -131,7 +131,7 @@ def to_latex(table: Table) -> str:
 
 
 def _rules_under(groups: list[tuple[str, int]]) -> str:
-    """A line under each shared heading."""
+    """Return a rule under each shared heading."""
     rules, first = [], 2
     for name, size in groups:
         if name:
@@ -151,7 +151,7 @@ def _escape(text: str) -> str:
 
 
 def to_html(table: Table) -> Markup:
-    """For a page: a ``<table>`` with the classes ``best``, ``second`` and ``own`` on its cells, all text escaped."""
+    """Render a ``<table>`` whose cells have the classes ``best``, ``second`` and ``own``; all text is escaped."""
     from markupsafe import Markup
 
     lines = groupby(zip(table.rows, _fill_cells(table), strict=True), key=lambda pair: pair[0].group)
@@ -160,12 +160,12 @@ def to_html(table: Table) -> Markup:
 
 
 def _count_headings(table: Table) -> list[tuple[str, int]]:
-    """The headings that columns share, and the number of columns of each."""
+    """Return the shared headings and the number of columns of each."""
     return [(name, len(list(members))) for name, members in groupby(column.group for column in table.columns)]
 
 
 def _fill_cells(table: Table, *, plus_minus: str = " \u00b1 ") -> list[list[_Cell]]:
-    """The cells, line by line. Values that read the same share a mark: what cannot be seen is no difference."""
+    """Return the cells, row by row. Values that look the same after rounding share a mark."""
     marks = [_find_marks(table, column) for column in table.columns]
     return [
         [
@@ -181,14 +181,14 @@ def _fill_cells(table: Table, *, plus_minus: str = " \u00b1 ") -> list[list[_Cel
 
 
 def _find_marks(table: Table, column: Column) -> dict[str, str]:
-    """The texts of the best and of the second best value."""
+    """Return the texts of the best and the second-best value."""
     if column.better is None:
         return {}
     values = [row.values.get(column.key) for row in table.rows]
     known = sorted(value for value in values if value is not None and not math.isnan(value))
     ordered = known[::-1] if column.better == "larger" else known
     texts = list(dict.fromkeys(_as_text(value, column) for value in ordered))
-    if len(known) > 1 and len(texts) == 1:  # where all agree, none is better than another
+    if len(known) > 1 and len(texts) == 1:  # all values are equal
         return {}
     return dict(zip(texts, ("best", "second"), strict=False))
 

@@ -1,4 +1,4 @@
-"""The templates of all HTML, and what renders them. Every value is escaped, and a missing one is an error."""
+"""The HTML templates and their rendering. Every value is escaped, and missing values are errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["render"]
 
 
 def render(template: str, **context: Any) -> str:
-    """A template of this folder, filled."""
+    """Render a template of this folder."""
     return _environment().get_template(template).render(**context)
 
 

@@ -7,7 +7,7 @@
   const boxes = document.querySelectorAll("[data-chart]");
   const dark = matchMedia("(prefers-color-scheme: dark)");
 
-  // The colours of text and grid, as the style sheet has them for this reader.
+  // The colours of text and grid in the style sheet, for the theme of the reader.
   function colours() {
     const style = getComputedStyle(document.documentElement);
     const [ink, line] = ["--ink", "--line"].map((name) => style.getPropertyValue(name).trim());
@@ -20,8 +20,8 @@
     };
   }
 
-  // The point with most of the second metric whose first is at most the drop below the highest, as Curve.best has it;
-  // where no point is, the one that drops least.
+  // The point with the largest second metric whose first is at most the drop below the highest, like Curve.best;
+  // if there is none, the point with the smallest drop.
   function pick(points, highest, drop) {
     const floor = highest - drop * Math.abs(highest);
     const allowed = points.filter((point) => point.first >= floor);
@@ -31,7 +31,7 @@
     return allowed.reduce((best, point) => (point.second > best.second ? point : best));
   }
 
-  // On a phone a long legend would leave nothing of the chart: two columns, and a higher box.
+  // On a phone, a long legend would leave no room for the chart, so use two columns and a higher box.
   function makeRoomForLegend(box, figure) {
     const entrywidth = (box.clientWidth - 2 * SYMBOL_WIDTH) / 2;
     Object.assign(figure.layout.legend, { x: -0.2, entrywidth, font: { size: 11 } });
@@ -64,7 +64,7 @@
     Plotly.relayout(box, colours());
   }
   dark.addEventListener("change", () => boxes.forEach((box) => Plotly.relayout(box, colours())));
-  // Paper is narrower than most screens, and does not ask the charts to draw themselves anew.
+  // Paper is narrower than most screens, and printing does not redraw the charts.
   addEventListener("beforeprint", () =>
     boxes.forEach((box) => Plotly.relayout(box, { width: Math.min(box.clientWidth, PAPER_WIDTH) })));
   addEventListener("afterprint", () => boxes.forEach((box) => Plotly.relayout(box, { width: null, autosize: true })));

@@ -8,7 +8,7 @@ import pytest
 
 from tailwise.errors import FileError
 from tailwise.experiments.experiment import Measured
-from tailwise.experiments.results_folder import Store
+from tailwise.experiments.results_folder import ResultsFolder
 
 IDENTITY = {"specification": {"experiment": "main"}, "inputs": {"labels": "abc"}, "tailwise": "1"}
 RUN = {"strategy": "Top-K", "k": 3}
@@ -25,14 +25,14 @@ def files(folder):
 @pytest.fixture
 def begun(tmp_path):
     """A store with the record of one run."""
-    store = Store(tmp_path / "out")
+    store = ResultsFolder(tmp_path / "out")
     with store.opened(IDENTITY):
         store.keep(Measured(RUN, {"precision": 0.5, "gap": None}, 1.5))
     return store
 
 
 def test_records_are_found_again(begun):
-    again = Store(begun.path)
+    again = ResultsFolder(begun.path)
     with again.opened(IDENTITY):
         assert again.find(RUN) == Measured(RUN, {"precision": 0.5, "gap": None}, 1.5)
         assert again.find({**RUN, "k": 5}) is None
@@ -42,11 +42,11 @@ def test_records_are_found_again(begun):
 def test_one_process_at_a_time(begun):
     with (
         begun.opened(IDENTITY),
-        pytest.raises(FileError, match=r"must not be in use\. Got .*out, which another process works on"),
-        Store(begun.path).opened(IDENTITY),
+        pytest.raises(FileError, match=r"must not be in use\. Got .*out, which another process is writing"),
+        ResultsFolder(begun.path).opened(IDENTITY),
     ):
         pass
-    with Store(begun.path).opened(IDENTITY):  # free again
+    with ResultsFolder(begun.path).opened(IDENTITY):  # free again
         assert begun.count() == 1
 
 
@@ -56,7 +56,7 @@ def test_replacing_removes_what_experiments_write_and_nothing_else(begun):
         (begun.path / name).parent.mkdir(exist_ok=True)
         (begun.path / name).write_text("x")
     begun.finish({})
-    with pytest.raises(FileError, match="Use --overwrite to make it anew"), begun.opened(IDENTITY):
+    with pytest.raises(FileError, match="It holds a finished experiment"), begun.opened(IDENTITY):
         pass
     with begun.opened({**IDENTITY, "tailwise": "2"}, overwrite=True):
         assert files(begun.path) == sorted([".tailwise.lock", *mine, "specification.json"])
@@ -78,12 +78,12 @@ def test_a_folder_half_replaced_is_not_gone_on_with(begun, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         begun.opened(IDENTITY, overwrite=True).__enter__()
     assert begun.count() == 0
-    with pytest.raises(FileError, match="must not be finished yet"):
+    with pytest.raises(FileError, match="It holds a finished experiment"):
         begun.opened(IDENTITY).__enter__()
 
 
 def test_what_others_do_before_the_lock_is_seen(tmp_path, monkeypatch):
-    other, store = Store(tmp_path / "out"), Store(tmp_path / "out")
+    other, store = ResultsFolder(tmp_path / "out"), ResultsFolder(tmp_path / "out")
     lock = store._locked
 
     def lock_late():
@@ -92,14 +92,14 @@ def test_what_others_do_before_the_lock_is_seen(tmp_path, monkeypatch):
         return lock()
 
     monkeypatch.setattr(store, "_locked", lock_late)
-    with pytest.raises(FileError, match="begun with other values of: tailwise"):
+    with pytest.raises(FileError, match="has other values of: tailwise"):
         store.opened(IDENTITY).__enter__()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a right that users of Windows seldom have")
 def test_a_link_to_a_folder_is_followed(begun, tmp_path):
     (tmp_path / "link").symlink_to(begun.path)
-    with Store(tmp_path / "link").opened(IDENTITY, overwrite=True):
+    with ResultsFolder(tmp_path / "link").opened(IDENTITY, overwrite=True):
         pass
     assert (tmp_path / "link").is_symlink()
     assert names(begun.path) == ["runs", "specification.json"]
@@ -107,7 +107,7 @@ def test_a_link_to_a_folder_is_followed(begun, tmp_path):
 
 def test_what_a_failed_start_leaves_behind_is_no_obstacle(tmp_path):
     (tmp_path / "out" / "runs").mkdir(parents=True)
-    with Store(tmp_path / "out").opened(IDENTITY):
+    with ResultsFolder(tmp_path / "out").opened(IDENTITY):
         pass
     assert names(tmp_path / "out") == ["runs", "specification.json"]
 
@@ -118,19 +118,19 @@ def test_other_folders_are_left_alone(tmp_path, name, overwrite):
     (tmp_path / "out" / name).parent.mkdir(parents=True)
     (tmp_path / "out" / name).write_text("mine")
     before = names(tmp_path)
-    with pytest.raises(FileError, match="must be a new folder, or that of an experiment"):
-        Store(tmp_path / "out").opened(IDENTITY, overwrite=overwrite).__enter__()
+    with pytest.raises(FileError, match="must be new or hold an experiment"):
+        ResultsFolder(tmp_path / "out").opened(IDENTITY, overwrite=overwrite).__enter__()
     assert names(tmp_path) == before
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize(
-    ("content", "message"), [('{"openapi": 3}', "It is something else"), ("{", "in JSON.*Choose another folder")]
+    ("content", "message"), [('{"openapi": 3}', "It is another file"), ("{", "in JSON.*Choose another folder")]
 )
 def test_a_specification_of_something_else_is_left_alone(tmp_path, content, message, overwrite):
     (tmp_path / "specification.json").write_text(content)
     with pytest.raises(FileError, match=message):
-        Store(tmp_path).opened(IDENTITY, overwrite=overwrite).__enter__()
+        ResultsFolder(tmp_path).opened(IDENTITY, overwrite=overwrite).__enter__()
     assert names(tmp_path) == ["specification.json"]
 
 
@@ -147,7 +147,7 @@ def test_a_specification_of_something_else_is_left_alone(tmp_path, content, mess
 def test_a_broken_record_is_named(begun, record):
     (path,) = (begun.path / "runs").iterdir()
     path.write_text(json.dumps(record))
-    with pytest.raises(FileError, match=rf"{path.name} must be the record of .*Remove it; the run is then made again"):
+    with pytest.raises(FileError, match=rf"{path.name} must be the record of .*Remove it to repeat the run"):
         begun.find(RUN)
 
 
@@ -156,4 +156,4 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     with pytest.raises(
         FileError, match=r"could not be written: Not a directory\. Free some space or choose another folder"
     ):
-        Store(tmp_path / "file" / "out").opened(IDENTITY).__enter__()
+        ResultsFolder(tmp_path / "file" / "out").opened(IDENTITY).__enter__()
