@@ -62,7 +62,7 @@ def test_evaluate_takes_weights_in_python(place):
         ("a\t1\nb\n", "line 2: must be a label"),
         ("z\t1\n", "names the label 'z'"),
         ("1\n2\n", "one number per label, 4 in all"),
-        ("-1\n1\n1\n1\n", "at least 0"),
+        ("-1\n1\n1\n1\n", "weights must be numbers from 0 to"),
     ],
 )
 def test_bad_weights(place, capsys, text, words):

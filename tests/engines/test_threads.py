@@ -169,8 +169,8 @@ def test_the_next_selection_works_after_a_failed_start(probabilities, weak_syste
 
 PROBLEMS = {
     "macro-f1": {"utility": "macro-f1", "k": 3},
-    "macro-f1, batches of one": {"utility": "macro-f1", "k": 3, "batch": 1, "max_passes": 3},
-    "macro-f1, one batch": {"utility": "macro-f1", "k": 3, "batch": 8000},
+    "macro-f1, groups of one": {"utility": "macro-f1", "k": 3, "group_size": 1, "max_passes": 3},
+    "macro-f1, one group": {"utility": "macro-f1", "k": 3, "group_size": 8000},
     "coverage": {"utility": "coverage", "k": 3},
     "mixture": {"utility": "0.7*precision + 0.3*macro-f1", "k": 5, "init": "random"},
     "precision": {"utility": "precision", "k": 5},
@@ -277,3 +277,29 @@ def test_selecting_works_in_a_forked_child():
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["child with 1"] == found["child with 2"] == found["parent"]
+
+
+def test_ctrl_c_at_any_moment_leaves_no_lock_and_no_thread():
+    """An interrupt may come between any two steps of the thread that waits; it must neither hang nor lose a thread."""
+    import random
+    import signal
+
+    if not hasattr(signal, "setitimer"):
+        pytest.skip("needs a timer of the system")
+    before, rng, n_interrupts = threading.active_count(), random.Random(1), 0
+    handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(150):
+            try:
+                with Threads(2) as threads:
+                    signal.setitimer(signal.ITIMER_REAL, rng.random() * 2e-3 + 1e-5)
+                    for _ in range(10_000):
+                        threads.split(10, lambda first, last: sum(range(30)))
+            except KeyboardInterrupt:
+                n_interrupts += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, handler)
+    assert n_interrupts > 50
+    assert threading.active_count() == before

@@ -185,8 +185,8 @@ def test_psi_of_weighted_utilities():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: MacroF1(weights=[-1.0, 1.0]), "weights must be finite numbers of at least 0"),
-        (lambda: MacroF1(weights=[[1.0]]), r"weights must be finite numbers .* Got shape \(1, 1\)"),
+        (lambda: MacroF1(weights=[-1.0, 1.0]), r"weights must be numbers from 0 to 1e\+100\. Got -1"),
+        (lambda: MacroF1(weights=[[1.0]]), r"weights must be one number per label\. Got shape \(1, 1\)"),
         (lambda: tw.select(random_matrix(1), MacroF1(weights=[1.0]), 1), "one number per label, 3 in all. Got 1"),
         (lambda: ByLabel([([0], MacroF1()), ([0, 1], Coverage())], rest=None), "must not share labels. Got label 0"),
         (lambda: ByLabel([([0], Precision())], rest=None), "for macro utilities and coverage. Got precision"),
@@ -217,3 +217,33 @@ def test_a_utility_that_declares_nothing_is_refused():
 
     with pytest.raises(UtilityError, match="Silent declares neither linear coefficients nor a formula nor coverage"):
         tw.select(random_matrix(1), Silent(), 1)
+
+
+def test_a_label_by_number_and_by_name_is_one_label(tmp_path):
+    tw.save(tmp_path / "p.npz", sp.csr_array(random_matrix(2)))
+    (tmp_path / "labels.txt").write_text("a\nb\nc\n")
+    for utility in (ByLabel([([0], MacroF1()), (["a"], MacroF1())], rest=MacroF1()), MacroF1(weights={"a": 1, 0: 2})):
+        with pytest.raises(UtilityError, match=r"Got .* twice, by number and by name"):
+            tw.select(tmp_path / "p.npz", utility, K)
+
+
+def test_weights_and_parameters_are_copied():
+    weights, parameters = np.ones(3), np.ones((3, 1))
+    utility = MacroF1(weights=weights)
+    formula = Utility.from_formula(lambda t, q, p, a: a[0] * t, parameters=parameters)
+    before = [tw.select(random_matrix(1), each, K, expectation="semi").expected for each in (utility, formula)]
+    weights[:] = parameters[:] = 7.0
+    after = [tw.select(random_matrix(1), each, K, expectation="semi").expected for each in (utility, formula)]
+    assert before == after
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_utilities_and_selections_are_pickled(name):
+    import pickle
+
+    for utility in (CLASSES[name](), CLASSES[name](weights=WEIGHTS)):
+        assert pickle.loads(pickle.dumps(utility)) == utility
+        found = tw.select(random_matrix(1), utility, K)
+        again = pickle.loads(pickle.dumps(found))
+        np.testing.assert_array_equal(again.labels, found.labels)
+        assert tw.select(random_matrix(1), again.utility, K).expected == found.expected

@@ -1,5 +1,6 @@
 """Selecting on top of what was decided elsewhere: totals as a value, and as the context of a selection."""
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -258,3 +259,32 @@ def test_a_candidate_that_fills_a_slot_counts_as_one():
     found = tw.select(np.array([[0.0, 0.068]]), utility, 2, method="ascent", **options)
     assert found.expected == pytest.approx(-0.60332)
     assert found.totals.t.tolist() == [0.0, 0.068]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"t": np.array([np.nan, 0, 0])},
+        {"t": np.array([-1.0, 0, 0])},
+        {"t": np.array([9.0, 0, 0])},
+        {"q": np.zeros(2)},
+        {"n_instances": -5.0},
+        {"n_instances": np.inf},
+        {"known_t": np.full(3, 9.0)},
+        {"log_failure": np.full(3, 1.0)},
+    ],
+    ids=str,
+)
+def test_totals_that_no_selection_has_are_refused(wrong):
+    context = dataclasses.replace(random_context(1), **wrong)
+    with pytest.raises(InputError, match=r"context must hold the totals of a selection"):
+        tw.select(random_matrix(1), "macro-f1", 1, context=context)
+
+
+def test_factors_of_any_precision():
+    totals = random_context(1)
+    for factor in (np.float16(0.5), np.float32(0.5), np.int8(2)):
+        scaled = factor * totals if isinstance(factor, float) else totals * factor
+        assert scaled.n_instances == float(factor) * totals.n_instances
+    with pytest.raises(TypeError):
+        totals * 1j

@@ -182,3 +182,17 @@ def test_plain_formulas_work_with_any_number_of_workers():
     plain = Utility.from_formula(smoothed, compiled=False)
     one, two = (tw.select(PROBABILITIES, plain, k=2, workers=workers).labels for workers in (1, 2))
     assert one.tobytes() == two.tobytes()
+
+
+def test_ctrl_c_in_a_plain_formula_is_heard():
+    calls = []
+
+    def interrupted(t, q, p):
+        calls.append(t)
+        if len(calls) == 3_000:
+            raise KeyboardInterrupt
+        return t / (q + 1.0)
+
+    utility = Utility.from_formula(interrupted, compiled=False)
+    found = tw.select(np.random.default_rng(0).random((60, 12)), utility, 3, expectation="semi", on_interrupt="return")
+    assert found.interrupted

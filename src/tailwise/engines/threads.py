@@ -8,9 +8,10 @@ selections may run in several threads at once, and after a fork.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import pairwise
-from queue import SimpleQueue
-from threading import Condition, Thread
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from tailwise.errors import InputError, TailwiseError
@@ -68,6 +69,7 @@ class Threads:
         self._threads: list[Thread] = []
 
     def __enter__(self) -> Threads:
+        self._jobs = SimpleQueue()
         self._threads = [Thread(target=self._work, name="tailwise", daemon=True) for _ in range(self.workers - 1)]
         try:
             for thread in self._threads:
@@ -114,11 +116,19 @@ class Threads:
         job.run()
 
     def _stop(self) -> None:
-        for _ in self._threads:
-            self._jobs.put(None)
-        for thread in self._threads:
-            if thread.ident is not None:  # it was started
-                thread.join()
+        """End all threads; Ctrl-C takes effect after that."""
+        interrupt: KeyboardInterrupt | None = None
+        while any(thread.is_alive() for thread in self._threads):
+            try:
+                for _ in self._threads:  # again after an interrupt, for more than are needed do no harm
+                    self._jobs.put(None)
+                for thread in self._threads:
+                    if thread.ident is not None:  # it was started
+                        thread.join()
+            except KeyboardInterrupt as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
@@ -127,60 +137,57 @@ class Threads:
 
 
 class Job:
-    """Calls of ``task(part, edges[part], edges[part + 1])``, one for each part.
+    """A call of ``task(part, edges[part], edges[part + 1])`` for each part.
 
-    The thread that made the job works on it, too, and is the only one that Ctrl-C can reach. So it alone may be stopped
-    within a part; the parts that other threads have begun are always finished before it goes on.
+    The thread that created the job also works on it, and is the only one that Ctrl-C can interrupt, possibly within a
+    part. It always waits until other threads have finished the parts that they have begun. There is no lock that an
+    interrupt could leave locked: lists are appended to and popped from in one step.
     """
 
     def __init__(self, edges: Sequence[int], task: Callable[[int, int, int], object]) -> None:
         self._task = task
         self._parts = [(part, first, last) for part, (first, last) in enumerate(pairwise(edges))][::-1]
-        self._n_running = 0  # parts in the hands of helpers
-        self._failure: BaseException | None = None
-        self._changed = Condition()
+        self._helping: list[bool] = []  # one entry for each helper that may hold a part
+        self._failures: list[BaseException] = []
+        self._news: SimpleQueue[None] = SimpleQueue()  # wakes the thread that waits
 
     def help(self) -> None:
-        """Take parts in a thread that helps; what a part raises is kept for the thread that made the job."""
-        while True:
-            with self._changed:
-                if not self._parts:
-                    return
-                part = self._parts.pop()
-                self._n_running += 1
-            failure = None
-            try:
+        """Take parts in a helper thread; an exception is kept for the thread that created the job."""
+        self._helping.append(True)  # before a part is taken, so that nobody stops waiting in between
+        try:
+            while (part := self._take()) is not None:
                 self._task(*part)
-            except BaseException as error:
-                failure = error
-            with self._changed:
-                self._n_running -= 1
-                self._failure = self._failure or failure
-                self._changed.notify_all()
+        except BaseException as error:
+            self._failures.append(error)
+        finally:
+            self._helping.pop()
+            self._news.put(None)
 
     def run(self) -> None:
-        """Take parts in the thread that made the job, and wait for the others; raises what any part raised."""
+        """Take parts in the thread that created the job, wait for the others, and raise what any part raised."""
         try:
             while (part := self._take()) is not None:
                 self._task(*part)
         finally:
             self._wait()
-        if self._failure is not None:
-            raise self._failure
+        if self._failures:
+            raise self._failures[0]
 
     def _take(self) -> tuple[int, int, int] | None:
-        with self._changed:
-            return self._parts.pop() if self._parts else None
+        try:
+            return self._parts.pop()
+        except IndexError:
+            return None
 
     def _wait(self) -> None:
-        """Drop the parts that nobody has begun, and wait for those that are running; Ctrl-C waits with it."""
+        """Drop the parts not yet begun and wait for the running ones; Ctrl-C takes effect after that."""
         interrupt: KeyboardInterrupt | None = None
         while True:
             try:
-                with self._changed:
-                    self._parts.clear()
-                    while self._n_running:
-                        self._changed.wait()
+                self._parts.clear()
+                while self._helping:
+                    with suppress(Empty):
+                        self._news.get(timeout=1.0)
                 break
             except KeyboardInterrupt as error:
                 interrupt = error

@@ -28,7 +28,7 @@ def load_label_weights(path: str | os.PathLike[str]) -> NDArray | dict[Any, floa
     except UnicodeDecodeError as error:
         msg = f"{path} must be text in UTF-8. It has invalid UTF-8 at byte {error.start}. Save it as UTF-8."
         raise FileError(msg) from error
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
     if not lines:
         msg = f"{path} must hold weights, one number a line, or a label, a tab and a number. It is empty."
         raise FileError(msg)
@@ -37,7 +37,7 @@ def load_label_weights(path: str | os.PathLike[str]) -> NDArray | dict[Any, floa
     weights: dict[Any, float] = {}
     for number, line in lines:
         label, _, weight = line.rpartition("\t")
-        key = int(label) if label.isdecimal() else label
+        key = int(label) if label.isdecimal() and len(label) <= 10 else label
         if not label or key in weights:
             rule = "must be a label that was not listed before, a tab and its weight"
             msg = f"{path}, line {number}: {rule}. Got {line!r}."

@@ -116,8 +116,9 @@ class Totals:
         return self._combine(other, -1.0) if isinstance(other, Totals) else NotImplemented
 
     def __mul__(self, factor: float) -> Totals:
-        if not isinstance(factor, (int, float, np.number)):
+        if not isinstance(factor, (int, float, np.integer, np.floating)):
             return NotImplemented
+        factor = float(factor)
         if not 0 <= factor < np.inf:
             msg = f"Totals can only be multiplied by a finite number of at least 0. Got {factor}."
             raise InputError(msg)

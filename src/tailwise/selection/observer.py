@@ -58,7 +58,8 @@ class Observer:
         if on_pass is not None and not callable(on_pass):
             msg = f"on_pass must be a function of one argument, or None. Got {type(on_pass).__name__}."
             raise InputError(msg)
-        if max_seconds is not None and not (isinstance(max_seconds, (int, float, np.number)) and max_seconds > 0):
+        is_number = isinstance(max_seconds, (int, float, np.number)) and not isinstance(max_seconds, bool)
+        if max_seconds is not None and not (is_number and max_seconds > 0):
             msg = f"max_seconds must be a number above 0, or None for no limit. Got {max_seconds!r}."
             raise InputError(msg)
         self._on_pass, self._max_seconds, self._progress = on_pass, max_seconds, progress
@@ -83,8 +84,9 @@ class Observer:
         """Take note of a pass."""
         if self._progress:
             self._show(stage, history[-1], moved)
-        if self._on_pass is not None and self._on_pass(Pass(stage, tuple(history), moved, state)) is True:
-            self._stops = True
+        if self._on_pass is not None:
+            answer = self._on_pass(Pass(stage, tuple(history), moved, state))
+            self._stops |= isinstance(answer, (bool, np.bool_)) and bool(answer)
 
     def close(self) -> None:
         """Leave the progress bar as it is."""

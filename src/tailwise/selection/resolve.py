@@ -189,10 +189,7 @@ def check_context(context: Any, utility: Utility, n_labels: int, names: LabelNam
     if names is not None and context.label_names is not None and context.label_names != tuple(names.ids):
         msg = "context must have the labels of probabilities. Their names differ. Put the labels in one order first."
         raise InputError(msg)
-    parts = np.stack([context.t, context.q, context.p])
-    if not (np.isfinite(parts).all() and parts.min(initial=0.0) >= 0):
-        msg = "context must hold finite numbers of at least 0. Got others. Make it by Totals.of or selection.totals."
-        raise InputError(msg)
+    _check_totals(context)
     if context.log_failure is None and any(term.is_coverage for _, term in utility.terms):
         msg = (
             "context must hold failure probabilities, which coverage needs. Got none. Make it by "
@@ -200,6 +197,33 @@ def check_context(context: Any, utility: Utility, n_labels: int, names: LabelNam
         )
         raise InputError(msg)
     return context
+
+
+def _check_totals(context: Totals) -> None:
+    """Refuse numbers that no selection can have, which were put together by hand or read from an edited file."""
+    arrays = [context.t, context.q, context.p, context.known_t, context.known_p]
+    failure = np.zeros(context.n_labels) if context.log_failure is None else context.log_failure
+    fits = all(np.shape(array) == (context.n_labels,) for array in (*arrays, failure))
+    if fits:
+        t, q, p, known_t, known_p = arrays
+        slack = 1e-9 * (1.0 + context.n_instances)
+        orders: list[tuple[Any, Any]] = [
+            (0.0, known_t),
+            (known_t, t),
+            (t, q),
+            (t, p),
+            (known_p, p),
+            (p, context.n_instances),
+            (failure, 0.0),
+        ]
+        fits = all(bool(np.all(np.subtract(low, high) <= slack)) for low, high in orders)
+    sizes = (context.n_instances, context.n_slots)
+    if not (fits and np.isfinite(arrays).all() and all(0 <= size < np.inf for size in sizes)):
+        msg = (
+            "context must hold the totals of a selection: finite numbers with 0 <= t <= q, t <= p <= n_instances and "
+            "log_failure <= 0. Got others. Make it by Totals.of or selection.totals."
+        )
+        raise InputError(msg)
 
 
 def check_condition_positives(given: Any, own: NDArray, n_instances: int, priors: LabelPriors | None) -> NDArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["ByLabel", "GivenWeights", "as_weights", "weighted", "weighted_macro"]
 
 
+# Larger ones leave too little room for sums and products.
+LARGEST_WEIGHT = 1e100
+
+
 class GivenWeights(LabelWeights):
     """Weights for all labels, from an array; or for some, from a mapping by label number or name."""
 
@@ -27,10 +32,13 @@ class GivenWeights(LabelWeights):
         self.rest = rest
         self.keys = tuple(weights) if isinstance(weights, Mapping) else None
         values = list(weights.values()) if isinstance(weights, Mapping) else weights
-        self.values = as_dense(values, "weights")
-        if self.values.ndim != 1 or not (np.isfinite(self.values).all() and self.values.min(initial=0.0) >= 0):
-            came = f"shape {self.values.shape}" if self.values.ndim != 1 else f"{self.values.min():g} among them"
-            msg = f"weights must be finite numbers of at least 0, one per label. Got {came}."
+        self.values = np.array(as_dense(values, "weights"))  # a copy that nobody else changes
+        if self.values.ndim != 1:
+            msg = f"weights must be one number per label. Got shape {self.values.shape}."
+            raise UtilityError(msg)
+        is_wrong = ~((self.values >= 0) & (self.values <= LARGEST_WEIGHT))
+        if is_wrong.any():
+            msg = f"weights must be numbers from 0 to {LARGEST_WEIGHT:g}. Got {self.values[is_wrong][0]:g}."
             raise UtilityError(msg)
 
     @property
@@ -44,7 +52,12 @@ class GivenWeights(LabelWeights):
                 raise UtilityError(msg)
             return self.values
         weights = np.full(batch.n_labels, float(self.rest))
-        weights[[_number_of(key, batch) for key in self.keys]] = self.values
+        numbers = [_number_of(key, batch) for key in self.keys]
+        if len(set(numbers)) < len(numbers):
+            twice = next(key for key, number in zip(self.keys, numbers, strict=True) if numbers.count(number) > 1)
+            msg = f"A label must have one weight, and be in one group. Got {twice!r} twice, by number and by name."
+            raise UtilityError(msg)
+        weights[numbers] = self.values
         return weights
 
     def identity(self) -> tuple[Any, ...]:
@@ -131,10 +144,14 @@ def ByLabel(groups: Sequence[tuple[Any, Utility]], *, rest: Utility | None) -> U
     >>> tw.select(np.array([[0.9, 0.4, 0.1], [0.8, 0.1, 0.7]]), utility, k=1).labels.ravel()
     array([0, 2], dtype=int32)
     """
-    members = [list(labels) for labels, _ in groups]
+    groups = list(groups)
+    if any(isinstance(labels, str) for labels, _ in groups):
+        msg = "Labels of a group must be a list of numbers or names. Got text. Write (['physics'], MacroF1())."
+        raise UtilityError(msg)
+    members = [np.ravel(labels).tolist() for labels, _ in groups]
     listed = [label for labels in members for label in labels]
     if len(set(listed)) < len(listed):
-        twice = next(label for label in listed if listed.count(label) > 1)
+        twice = Counter(listed).most_common(1)[0][0]
         msg = f"groups must not share labels. Got label {twice!r} more than once. Leave it in one group."
         raise UtilityError(msg)
     parts = [(dict.fromkeys(labels, 1.0), 0.0, each) for labels, (_, each) in zip(members, groups, strict=True)]

@@ -123,6 +123,8 @@ class Custom(FormulaUtility):
         failure = getattr(self._holder, "failure", None)
         if failure is not None:
             self._holder.failure = None
+            if not isinstance(failure, Exception):
+                raise failure
             msg = f"The formula {self._name} raised {type(failure).__name__}: {failure}."
             raise FormulaError(msg) from failure
 
@@ -144,7 +146,7 @@ class Custom(FormulaUtility):
 
 
 def _check_parameters(parameters: Any) -> NDArray:
-    array = np.ascontiguousarray(as_dense(parameters, "parameters"))
+    array = np.array(as_dense(parameters, "parameters"), order="C")  # a copy that nobody else changes
     if array.ndim != 2 or 0 in array.shape or not np.isfinite(array).all():
         msg = f"parameters must be finite numbers of shape (m, r), a row per label. Got shape {array.shape}."
         raise FormulaError(msg)
@@ -183,13 +185,13 @@ class _PlainCallback:
 
         from tailwise.kernels.psi import CALLBACK
 
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
 
         def call(t: float, q: float, p: float, n: float, parameters: Any) -> float:
             try:
                 more = () if n_parameters == 0 else (np.array(parameters[:n_parameters]),)
                 return float(function(t, q, p, *more))
-            except Exception as error:
+            except BaseException as error:  # Ctrl-C, too: it cannot cross a kernel either
                 self.failure = self.failure or error
                 return math.nan
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,10 +76,13 @@ class FormulaUtility(MacroUtility):
 def _built_in(name: str, curvature: float, *parameters: float) -> Formula:
     from tailwise.kernels import psi
 
-    function = getattr(psi, name)
-    return Formula(
-        function, lambda: psi.compile_built_in(function).address, np.array(parameters, dtype=np.float64), curvature
-    )
+    return Formula(getattr(psi, name), partial(_address, name), np.array(parameters, dtype=np.float64), curvature)
+
+
+def _address(name: str) -> int:
+    from tailwise.kernels import psi
+
+    return psi.compile_built_in(getattr(psi, name)).address
 
 
 class MacroPrecision(FormulaUtility):
