@@ -93,7 +93,7 @@ OPTIONS = {
     "no priors to scale": (SELECT + " --condition-positives priors", r"needs priors\..*\(--priors FILE\)"),
     "top": (SELECT + " --top 0", r"top must be an integer of at least 1\. Got 0\."),
     "top huge": (SELECT + " --top 99999999999999999999", r"top must be .* at most 9223372036854775807\. Got 9{20}\."),
-    "workers huge": (SELECT + " --workers 100000", r"--workers must be at most \d+ .* Got 100000\. Leave it out"),
+    "workers huge": (SELECT + " --workers 100000", r"--workers must be at most \d+ .* Got 100000\. Omit it"),
     "utility that overflows": (SELECT.replace("macro-f1", "macro-fbeta(1e155)"), r"."),
     "method": (
         SELECT + " --method best",

@@ -247,3 +247,10 @@ def test_utilities_and_selections_are_pickled(name):
         again = pickle.loads(pickle.dumps(found))
         np.testing.assert_array_equal(again.labels, found.labels)
         assert tw.select(random_matrix(1), again.utility, K).expected == found.expected
+
+
+def test_a_series_gives_weights_by_its_index():
+    pd = pytest.importorskip("pandas")
+    series = pd.Series([3.0, 0.5], index=[2, 0])
+    by_series, by_array = (MacroF1(weights=weights) for weights in (series, [0.5, 1.0, 3.0]))
+    assert tw.select(random_matrix(2), by_series, K).expected == tw.select(random_matrix(2), by_array, K).expected

@@ -185,3 +185,17 @@ def test_each_point_is_told_when_it_is_done():
     told = []
     curve = semi.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[1, 0, 0.5], on_done=told.append)
     assert tuple(told) == curve.points
+
+
+def test_truth_in_a_file_is_matched_by_name(tmp_path):
+    names, instances = list("abcdefgh"), [f"i{i}" for i in range(30)]
+    options = {"label_names": names, "instance_names": instances}
+    tw.save(tmp_path / "p.jsonl", MATRIX, **options)
+    order = np.arange(29, -1, -1)
+    options["instance_names"] = [instances[i] for i in order]
+    tw.save(tmp_path / "y.jsonl", sp.csr_array(TRUTH[order]), **options)
+    by_file = semi.trade_off(tmp_path / "p.jsonl", "precision", "macro-f1", 2, alphas=[0.5], truth=tmp_path / "y.jsonl")
+    by_array = semi.trade_off(
+        tw.load(tmp_path / "p.jsonl", label_names=names), "precision", "macro-f1", 2, alphas=[0.5], truth=TRUTH
+    )
+    assert by_file.points[0].first == pytest.approx(by_array.points[0].first)

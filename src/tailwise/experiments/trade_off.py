@@ -133,6 +133,7 @@ def trade_off(
     """
     source = Source.of(probabilities)
     candidates, priors = Candidates.of(source.matrix).with_names(source.names), source.read_priors(priors)
+    truth = None if truth is None else source.read_matrix(truth)
     first, second = as_utility(first, priors), as_utility(second, priors)
     budgets = check_budgets(k, *candidates.shape)
     if budgets is None:

@@ -30,6 +30,8 @@ class GivenWeights(LabelWeights):
 
     def __init__(self, weights: Any, rest: float = 1.0) -> None:
         self.rest = rest
+        if type(weights).__module__.startswith("pandas") and hasattr(weights, "to_dict"):
+            weights = weights.to_dict()  # a Series, whose index says which label a weight is for
         self.keys = tuple(weights) if isinstance(weights, Mapping) else None
         values = list(weights.values()) if isinstance(weights, Mapping) else weights
         self.values = np.array(as_dense(values, "weights"))  # a copy that nobody else changes
