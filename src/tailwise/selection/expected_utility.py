@@ -70,6 +70,6 @@ def expected_utility(
     n, m = candidates.shape
     chosen = Chosen.of(selection, m, n_instances=n, like="probabilities")
     budgets = (chosen.labels != EMPTY).sum(axis=1) if k is None else check_budgets(k, n, m)
-    context = check_context(context, utility, m)
-    batch = describe_batch(candidates, budgets, priors, condition_positives, context, candidates.label_names)
+    context = check_context(context, utility, m, candidates.label_names)
+    batch = describe_batch(candidates, budgets, priors, condition_positives, context)
     return check_value(utility, make_expectation(expectation, utility, candidates, batch, context).value_of(chosen))

@@ -63,15 +63,14 @@ def resolve(request: Request) -> Problem:
     _check_settings(request)
     source = Source.of(request.probabilities)
     candidates = Candidates.of(source.matrix).with_names(source.names)
-    names = candidates.label_names
     origin = _check_origin(request, candidates, source)
     priors = source.read_priors(request.priors)
     utility = as_utility(request.utility, priors)
     given = origin if not isinstance(origin, str) else None
     candidates, rules = find_rules(candidates, request.k, given, request.fill)
-    context = check_context(request.context, utility, candidates.n_labels, names)
+    context = check_context(request.context, utility, candidates.n_labels, candidates.label_names)
     budgets = rules.budgets if rules.has_budget else None
-    batch = describe_batch(candidates, budgets, priors, request.condition_positives, context, names)
+    batch = describe_batch(candidates, budgets, priors, request.condition_positives, context)
     name = _choose_expectation(request.expectation, utility)
     expectation = make_expectation(name, utility, candidates, batch, context)
     method = _choose_method(request.method, expectation, rules)
@@ -124,7 +123,6 @@ def describe_batch(
     priors: LabelPriors | None,
     condition_positives: Any,
     context: Totals,
-    names: LabelNames | None = None,
 ) -> Batch:
     """What a utility may know of the batch and its context: sizes, slots, and the positives of each label."""
     n, m = candidates.shape
@@ -134,6 +132,7 @@ def describe_batch(
     n_slots = n if budgets is None else max(1, int(budgets.sum()))
     more = context.n_instances if budgets is None else context.n_slots
     p = check_condition_positives(condition_positives, candidates.condition_positives(), n, priors)
+    names = candidates.label_names
     numbers = None if names is None else {name: j for j, name in enumerate(names.ids)}
     return Batch(n + context.n_instances, m, n_slots + more, p + context.p, numbers)
 
