@@ -92,7 +92,7 @@ def test_info_of_a_folder(capsys, tmp_path):
     (tmp_path / "labels.txt").write_text("a\na\n")
     code, out, _ = call(capsys, "data", "info", tmp_path)
     assert code == 0
-    assert out.endswith("  label names: labels.txt, not used: its lines are not as many as the labels\n")
+    assert out.endswith("  label names: labels.txt, not used: needs one line per label\n")
 
 
 def test_get_from_an_archive(capsys, tmp_path, archive, monkeypatch):
@@ -133,7 +133,7 @@ def test_get_drawn_data(capsys, tmp_path):
     code, out, err = call(capsys, *words)
     assert (code, err) == (0, "")
     assert re.search(r"train: 311 instances, 100 features, 80 labels, \d\.\d\d per point\n", out)
-    assert "5 files as recorded; checksum of drawn data" in out
+    assert "5 files as recorded; checksum of synthetic data" in out
 
 
 BAD = {
@@ -169,9 +169,12 @@ BAD = {
     "lock": ("data info locked", r"tailwise-lock\.json must be a lock file that tailwise wrote\. It is damaged"),
     "drawn archive": (
         "data get Eurlex-4K --synthetic --archive a.zip --sha256 00",
-        r"--url, --archive, --sha256 do not go with --synthetic, .* Got --archive, --sha256\. Leave out",
+        r"--url, --archive, --sha256 cannot be combined with --synthetic\. Got --archive, --sha256\. Omit",
     ),
-    "seed": ("data get Eurlex-4K --archive a.zip --seed 0", r"--scale, --seed go with --synthetic only\. Got --seed\."),
+    "seed": (
+        "data get Eurlex-4K --archive a.zip --seed 0",
+        r"--scale, --seed can only be used with --synthetic\. Got --seed\.",
+    ),
     "two places": (
         "data get Eurlex-4K --archive a.zip --url http://x/",
         r"either url or archive\. Got both, http://x/ and",
@@ -180,12 +183,12 @@ BAD = {
     "scale": ("data get Eurlex-4K --synthetic --scale 2", r"scale must be above 0 and at most 1\. Got 2\.0"),
     "scheme": (
         "data get Eurlex-4K --url ftp://127.0.0.1/a.zip",
-        r"and name a host\. Got ftp",
+        r"begin with http:// or https:// and name a host\. Got ftp",
     ),
-    "no address": ("data get Eurlex-4K --url=", r"and name a host\. Got \. Check"),
+    "no address": ("data get Eurlex-4K --url=", r"begin with http:// or https:// and name a host\. Got \. Check"),
     "address": (
         "data get Eurlex-4K --url http://[::1",
-        r"and name a host\. Got http://\[::1\. Check",
+        r"begin with http:// or https:// and name a host\. Got http://\[::1\. Check",
     ),
     "host": (
         f"data get Eurlex-4K --url http://{'a' * 64}.invalid/",

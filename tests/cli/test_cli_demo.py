@@ -67,7 +67,7 @@ def test_strategies_win_where_they_should(demo, k):
 
 def test_the_picture(demo):
     path = demo.folder / "new" / "pictures" / "trade-off.png"
-    assert demo.out.endswith("precision against macro-F1 at 3 is in new/pictures/trade-off.png\n")
+    assert demo.out.endswith("precision versus macro-F1 at 3 is in new/pictures/trade-off.png\n")
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert path.stat().st_size > 10_000
 

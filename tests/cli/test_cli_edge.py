@@ -144,7 +144,7 @@ def test_an_internal_error_asks_for_a_report(folder, monkeypatch, capsys, words,
     assert capsys.readouterr() == (
         "",
         f"tailwise: internal error: {words}\n"
-        "This is a mistake in tailwise. Please report it with the command, and with what it prints when "
+        "This is a bug in tailwise. Please report it with the command and its output when "
         "TAILWISE_DEBUG=1 is set.\n",
     )
 
@@ -162,8 +162,8 @@ def test_the_traceback_is_shown_when_asked_for(folder, monkeypatch, capsys, valu
 
 
 EXPECTED = {
-    "overflow": (OverflowError("too large"), 2, "A number is too large to calculate with (too large)"),
-    "overflow of the system": (OverflowError(34, "out of range"), 2, "too large to calculate with (out of range)"),
+    "overflow": (OverflowError("too large"), 2, "A number is too large (too large)"),
+    "overflow of the system": (OverflowError(34, "out of range"), 2, "too large (out of range)"),
     "memory": (MemoryError(), 2, "not enough memory"),
     "a file": (
         PermissionError(13, "Permission denied", "a.npz"),
@@ -209,5 +209,5 @@ def test_an_error_output_that_cannot_be_written(folder, monkeypatch):
 
 def test_the_help_names_the_exit_codes(run, tmp_path):
     words = run(tmp_path, "--help").out
-    assert "  70   an error of tailwise itself" in words
+    assert "  70   internal error" in words
     assert "TAILWISE_DEBUG=1" in words

@@ -57,7 +57,7 @@ def test_main_table_in_every_form(place, capsys):
     plain, page = ((place / "out" / "tables" / f"main-k2{suffix}").read_text() for suffix in (".txt", ".html"))
     assert "* best of a column, ' second best" in plain
     for text in (plain, page):
-        assert "gap: the largest possible distance to the optimum" in text
+        assert "gap: an upper bound on the distance to the optimum" in text
 
 
 def test_figures_and_a_tree_of_ones_own(place, capsys):
@@ -183,10 +183,10 @@ def test_a_broken_record_is_named(place, capsys):
         (("main", "--data", "data", "--probabilities", "data/Y.trn.npz", "--out", "out"), "shape (60, 30)"),
         (("main", "--data", "data", "--out", "out", "-k", "31"), "k must be an integer between 1 and 30"),
         (("main", "--data", "data", "--out", "out", "--seeds", "0"), "--seeds must be at least 1. Got 0"),
-        (("main", "--data", "data", "--out", "out", "--second", "coverage"), "belongs to the experiment mixed"),
-        (("label-tree", "--data", "data", "--probabilities", "probabilities.npz", "--out", "out"), "Leave it out"),
-        (("true-labels", "--data", "data", "--probabilities", "probabilities.npz", "--out", "out"), "Leave it out"),
-        (("label-tree", "--data", "data", "--out", "out", "--seeds", "2"), "the same for every seed"),
+        (("main", "--data", "data", "--out", "out", "--second", "coverage"), "the experiment mixed"),
+        (("label-tree", "--data", "data", "--probabilities", "probabilities.npz", "--out", "out"), "Omit it"),
+        (("true-labels", "--data", "data", "--probabilities", "probabilities.npz", "--out", "out"), "Omit it"),
+        (("label-tree", "--data", "data", "--out", "out", "--seeds", "2"), "does not depend on seeds"),
         (("mixed", "--data", "data", "--out", "out", "--second", "macro-f2"), "must be one of macro-precision,"),
         (("mixed", "--data", "data", "--out", "out", "--second", "precision"), "must be one of macro-precision,"),
         (("main", "--data", "data", "--out", "."), "must not hold input files"),
@@ -214,5 +214,5 @@ def test_an_unknown_experiment(run, place):
 def test_pictures_that_cannot_be_drawn_are_refused_before_the_work(place, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     words = ("experiment", "mixed", "--data", "data", "--probabilities", "probabilities.npz", "--out", "out")
-    assert "Run: pip install 'tailwise[plot]'" in refused(words, capsys)
+    assert "Install it with: pip install 'tailwise[plot]'" in refused(words, capsys)
     assert not (place / "out").exists()

@@ -118,7 +118,10 @@ BAD = {
     "order": ("select p.txt -o out.svm", r"svmlight text cannot hold ranking\. Use \.npz"),
     "names": ("select p.txt --label-names names.txt", r"p\.txt must hold labels below 1, the number of labels\. Got 3"),
     "named and numbered": ("select n.txt --priors training.npz", r"n\.txt and training\.npz must both name"),
-    "filter": ("evaluate truth.npz truth.npz --filter bad.txt", r"bad\.txt, line 1: expected two numbers"),
+    "filter": (
+        "evaluate truth.npz truth.npz --filter bad.txt",
+        r"bad\.txt, line 1: expected the numbers of an instance",
+    ),
     "filter of others": ("evaluate truth.npz truth.npz --filter far.txt", r"instance numbers from 0 to 199\. Got 500"),
 }
 

@@ -68,7 +68,7 @@ def test_nothing_is_written(start_on_terminal, large_folder):
     code, out, seen = interrupt(start_on_terminal, large_folder, "nothing.npz", "--group-size", 1, "--workers", 1)
     assert code == 130
     assert out == ""
-    assert "tailwise: interrupted, nothing written (--keep-partial would keep the best so far)" in seen
+    assert "tailwise: interrupted, nothing written (--keep-partial keeps the best selection so far)" in seen
     assert "Traceback" not in seen
     assert os.listdir(large_folder) == ["probabilities.npz"]
 
@@ -114,6 +114,6 @@ def test_an_experiment_keeps_its_runs(start_on_terminal, data_folder):
     assert process.returncode == 130
     kept = len(list((place / "out" / "runs").iterdir()))
     assert kept > 0
-    assert f"tailwise: {kept} runs are kept in out; the same command goes on from there" in seen
+    assert f"tailwise: {kept} runs are kept in out; the same command resumes" in seen
     assert "Traceback" not in seen
     assert not (place / "out" / "experiment.json").exists()

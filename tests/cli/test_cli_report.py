@@ -113,17 +113,17 @@ DAMAGE = {
     "utility": (change_record("configuration", "utility", value="best"), r"utility must be a known name\. Got 'best'"),
     "budget": (
         change_record("configuration", "k", value=99),
-        r"run\.json must hold 'k', 2 as selection\.npz says\. Got 99",
+        r"run\.json must hold k = 2 to match selection\.npz\. Got 99",
     ),
     "no selection": (remove("selection.npz"), r"out must hold selection\.npz, which run.json lists"),
     "no truth": (remove("truth.npz"), r"out must hold truth\.npz, which run.json lists"),
     "no priors": (remove("priors.npz"), r"out must hold priors\.npz"),
     "no probabilities": (remove("probabilities.npz"), r"out must hold probabilities\.npz"),
     "broken priors": (write("priors.npz", b"no zip"), r"priors\.npz must hold the label counts"),
-    "other priors": (write_matrix("priors.npz", np.eye(3)), r"priors\.npz must hold the counts .* Got indices"),
+    "other priors": (write_matrix("priors.npz", np.eye(3)), r"priors\.npz must hold the label counts .* Got indices"),
     "broken probabilities": (write("probabilities.npz", b"no zip"), r"probabilities\.npz must be an \.npz file"),
-    "other truth": (write_matrix("truth.npz", np.eye(3)), r"truth\.npz must be of shape \(60, 30\).* Got \(3, 3\)"),
-    "other names": (write("labels.txt", b"one\ntwo\n"), r"labels\.txt must be of shape \(30,\).* Got \(2,\)"),
+    "other truth": (write_matrix("truth.npz", np.eye(3)), r"truth\.npz must have shape \(60, 30\).* Got \(3, 3\)"),
+    "other names": (write("labels.txt", b"one\ntwo\n"), r"labels\.txt must have shape \(30,\).* Got \(2,\)"),
 }
 
 
@@ -135,7 +135,7 @@ def test_broken_folders(place, capsys, damage, message):
 
 OPTIONS = {
     "no folder": (["report", "none"], r"The folder must be one that tailwise run .*Got none, which does not exist\."),
-    "a file": (["report", "out/run.json"], r"RUN_DIR must be a folder .*Got out/run\.json, which is a file\."),
+    "a file": (["report", "out/run.json"], r"The folder must be one .*Got out/run\.json, which is a file\."),
     "alphas": (["report", "out", "--alphas", "0,2"], r"alphas must hold at least one number, all between 0 and 1\."),
     "no place": (["report", "out", "-o", "none/page.html"], r"folder that exists\. Got none/page\.html"),
     "place is a folder": (["report", "out", "-o", "out"], r"Got out, which is a directory"),

@@ -284,7 +284,7 @@ def change(name, matrix):
 DAMAGE = {
     "no test features": (
         lambda folder: (folder / "X.tst.npz").unlink(),
-        r"data must hold features of test instances, as X\.tst\.npz .* Got none",
+        r"data must hold features of test instances, as X\.tst\.npz .* Got none\. List its files with",
     ),
     "training rows": (
         change("X.trn.npz", np.ones((7, 40))),
@@ -323,8 +323,8 @@ OPTIONS = {
     "utility": ((*RUN, "-u", "macro-f2"), r"Got 'macro-f2'\. Did you mean macro-fbeta\(2\)\?"),
     "k": ((*RUN, "-k", "31"), r"k must be an integer between 1 and 30, the number of labels\. Got 31\."),
     "method": ((*RUN, "--method", "best"), r"method must be one of auto, .*, greedy, tree\. Got 'best'\."),
-    "folds alone": ((*RUN, "--folds", "3"), r"--folds belongs to a calibrator\. Got it without --calibration\. Add"),
-    "by alone": ((*RUN, "--by", "frequency"), r"--by belongs to a calibrator\. Got it without --calibration\."),
+    "folds alone": ((*RUN, "--folds", "3"), r"--folds needs --calibration\. Got it alone\. Add"),
+    "by alone": ((*RUN, "--by", "frequency"), r"--by needs --calibration\. Got it alone\."),
     "fill": ((*RUN, "--fill", "all"), r"fill must be one of"),
     "no bound": ((*RUN, "-u", "macro-gmean", "--certify"), r"macro-gmean"),
     "seed": ((*RUN, "--seed=-1"), r"seed must be an integer of at least 0\. Got -1\."),
@@ -373,7 +373,7 @@ def test_interrupted_later_the_same_command_goes_on(place, capsys, monkeypatch):
     with monkeypatch.context() as patch:
         interrupt(patch, "tailwise.LabelTree.predict_proba")
         assert main([*RUN]) == 130
-    told = "tailwise: finished steps are kept in out; the same command goes on from there\ntailwise: interrupted\n"
+    told = "tailwise: finished steps are kept in out; the same command resumes the run\ntailwise: interrupted\n"
     assert capsys.readouterr() == ("", told)
     assert main([*RUN, "-k", "3"]) == 2
     assert "has other values of: k. Choose another one" in capsys.readouterr().err

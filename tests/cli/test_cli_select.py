@@ -216,5 +216,5 @@ def test_the_input_is_not_replaced(tmp_path, capsys):
     sp.save_npz(source, sp.csr_array(np.array([[0.5, 0.4, 0.1]])))
     before = source.read_bytes()
     assert main(["select", str(source), "-u", "macro-f1", "-k", "2", "-o", str(source), "--overwrite"]) == 2
-    assert "The output must be another file than the input. Got" in capsys.readouterr().err
+    assert "The output must not be an input file. Got" in capsys.readouterr().err
     assert source.read_bytes() == before

@@ -84,10 +84,10 @@ def test_prints_as_a_table():
     assert text.split("\n") == [
         "Reliability of the 2 most probable candidates of each instance, 4 in all",
         "  expected calibration error 0.3125 (0.2587 by chance alone), largest 0.3750",
-        "  promised 0.4375, true 0.5000",
-        "        probability  candidates  promised    true",
-        "    0.2500 - 0.2500           2    0.2500  0.0000",
-        "    0.5000 - 0.7500           2    0.6250  1.0000",
+        "  predicted 0.4375, true 0.5000",
+        "        probability  candidates  predicted    true",
+        "    0.2500 - 0.2500           2     0.2500  0.0000",
+        "    0.5000 - 0.7500           2     0.6250  1.0000",
     ]
     assert repr(reliability([[0.5]], [[1]], None)).startswith("Reliability of all candidates, 1 in all")
 

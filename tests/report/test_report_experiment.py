@@ -119,7 +119,7 @@ def test_broken_records(experiment, change, message):
 def test_no_record_at_all(experiment, content):
     folder = experiment()
     (folder / "experiment.json").write_bytes(content)
-    with pytest.raises(FileError, match=r"experiment\.json must "):
+    with pytest.raises(FileError, match=r"experiment\.json must (be a record in JSON|hold a JSON object)"):
         build_page(folder)
 
 

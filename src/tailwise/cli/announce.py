@@ -1,4 +1,4 @@
-"""What a command tells the world: exit codes, streams that can show any text, progress bars, word of compilation."""
+"""Communication of commands: exit codes, robust output streams, progress bars, and notice of compilation."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ __all__ = [
 ]
 
 BAD_INPUT, INTERNAL, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141  # exit codes
-WORDS = "tailwise: compiling for the first use, which takes up to a minute"
+NOTICE = "tailwise: compiling for the first use, which takes up to a minute"
 
 
 @contextmanager
 def usable_streams() -> Iterator[None]:
-    """Within the block there is something to print to, also where a shell closed it (``>&-``).
+    """Provide streams to print to, even if a shell closed them (``>&-``).
 
-    What is printed to a closed standard output fails like any output that cannot be written; what is said on a closed
-    standard error is lost.
+    Printing to a closed standard output fails with an error; text for a closed standard error is lost.
     """
     with ExitStack() as stack:
         is_missing = [_is_closed(stream) for stream in (sys.stdin, sys.stdout, sys.stderr)]
@@ -47,10 +46,10 @@ def usable_streams() -> Iterator[None]:
 
 
 def drop_output() -> None:
-    """The interpreter flushes standard output once more at exit; let that go nowhere."""
+    """Redirect standard output to nowhere, because the interpreter flushes it again at exit."""
     try:
         number = sys.stdout.fileno()
-    except (OSError, ValueError, AttributeError):  # no file: a notebook, a test
+    except (OSError, ValueError, AttributeError):  # not a file, as in a notebook or a test
         return
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, number)
@@ -58,7 +57,7 @@ def drop_output() -> None:
 
 
 class _ClosedOutput(io.TextIOBase):
-    """Takes the place of a standard output that is closed, to which Python would print without a word."""
+    """Replaces a closed standard output, to which Python would print without an error."""
 
     def write(self, text: str) -> int:
         raise OSError(errno.EBADF, "standard output is closed")
@@ -69,29 +68,29 @@ def _is_closed(stream: TextIO | None) -> bool:
 
 
 def _hold_numbers() -> None:
-    """Keep the numbers of closed streams from files that are opened later: whoever prints would write into them."""
+    """Occupy the descriptors of closed streams, so that printed text cannot end up in files opened later."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the smallest free number, this one
+            os.open(os.devnull, os.O_RDWR)  # gets the smallest free descriptor, which is this one
 
 
 def _show_everything(stream: TextIO) -> None:
-    """What an encoding cannot show, like a Greek letter in ASCII or a file name that is no text, is shown as \\x...."""
+    """Escape characters that the encoding lacks, like Greek letters in ASCII or undecodable file names, as \\x...."""
     if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
         stream.reconfigure(errors="backslashreplace")
 
 
 class Bar:
-    """A progress bar on standard error, made when there is something to show; for use in a ``with`` statement.
+    """A progress bar on standard error, created on the first update; for use in a ``with`` statement.
 
     Parameters
     ----------
     is_shown : bool
-        Whether there is one at all.
+        Whether to show it.
     **options
-        Of tqdm.
+        Options of tqdm.
     """
 
     def __init__(self, *, is_shown: bool, **options: Any) -> None:
@@ -106,7 +105,7 @@ class Bar:
             self._bar.close()
 
     def update(self, done: int, total: int | None = None) -> None:
-        """Show how much is done by now, of how much in all."""
+        """Show how much of the total is done."""
         if not self._is_shown:
             return
         if self._bar is None:
@@ -117,18 +116,18 @@ class Bar:
 
 
 def compilation_announced() -> AbstractContextManager[None]:
-    """Within the block, say so on standard error when the first kernel is compiled: that takes long."""
-    from numba.core import event  # most commands that need no compiler should not wait for its import
+    """Print a notice on standard error when the first kernel is compiled, which takes long."""
+    from numba.core import event  # imported here, because commands without compilation should start fast
 
     class Announcer(event.Listener):
-        """Speaks once; Numba calls it for what it compiles, not for what it finds in its cache."""
+        """Prints once; Numba notifies it of compilations, not of kernels in its cache."""
 
-        has_spoken = False
+        is_done = False
 
         def on_start(self, event: event.Event) -> None:
-            if not self.has_spoken:
-                self.has_spoken = True
-                print(WORDS, file=sys.stderr, flush=True)
+            if not self.is_done:
+                self.is_done = True
+                print(NOTICE, file=sys.stderr, flush=True)
 
         def on_end(self, event: event.Event) -> None:
             pass

@@ -1,4 +1,4 @@
-"""``tailwise data``: the catalogue of benchmarks, and folders with data."""
+"""``tailwise data``: the catalogue of benchmarks, and folders of data sets."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json
 import os
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tailwise.cli.options import add_command
 
 if TYPE_CHECKING:
     from tailwise.datasets import Contents, DataSet
@@ -20,58 +22,43 @@ examples:
   tailwise data get Eurlex-4K
       download, verify and unpack it to a folder Eurlex-4K
   tailwise data get Eurlex-4K --archive Downloads/Eurlex.zip
-      the same from an archive at hand
+      the same from a local archive
   tailwise data get AmazonCat-13K --synthetic --scale 0.1 --out small
-      without a network: drawn data of the same shape, a tenth of the size
+      without a network: synthetic data with a tenth of its size
   tailwise data info small
-      what a folder holds, any folder in a layout that tailwise reads; its checksums, where they were recorded
+      the contents of a folder in any layout that tailwise reads; verifies checksums if they were recorded
 """
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to those of the parser."""
-    parser = commands.add_parser(
-        "data",
-        help="benchmark data sets: list, get, info",
-        description="List, download and describe benchmark data sets.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    """Add the command to the parser."""
+    what = "List, download and describe benchmark data sets."
+    parser = add_command(commands, "data", EXAMPLES, help="benchmark data sets: list, get, info", description=what)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     _add_list(actions)
     _add_get(actions)
-    info = _add_action(actions, "info", "describe a data set of the catalogue, or a folder")
-    info.add_argument("what", metavar="NAME_OR_FOLDER", help="a data set of the catalogue, or a folder with data")
+    info = add_command(actions, "info", EXAMPLES, help="describe a data set of the catalogue, or a folder")
+    info.add_argument("what", metavar="NAME_OR_FOLDER", help="a data set of the catalogue, or the folder of a data set")
     info.set_defaults(run=run_info)
 
 
-def _add_action(actions: Any, name: str, what: str) -> argparse.ArgumentParser:
-    return actions.add_parser(
-        name,
-        help=what,
-        description=f"{what[0].upper()}{what[1:]}.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-
-
 def _add_list(actions: Any) -> None:
-    listing = _add_action(actions, "list", "show the data sets of the catalogue")
+    listing = add_command(actions, "list", EXAMPLES, help="list the data sets of the catalogue")
     listing.add_argument("--format", choices=["text", "json"], default="text", help="default: %(default)s")
     listing.set_defaults(run=run_list)
 
 
 def _add_get(actions: Any) -> None:
-    get = _add_action(actions, "get", "download a data set, or draw one of its shape")
+    get = add_command(actions, "get", EXAMPLES, help="download a data set, or create synthetic data of its size")
     get.add_argument("name", metavar="NAME", help="a data set of the catalogue")
-    get.add_argument("--out", metavar="FOLDER", help="where to (default: a folder of that name)")
-    get.add_argument("--url", help="download from here")
-    get.add_argument("--archive", metavar="FILE", help="unpack this archive; download nothing")
-    get.add_argument("--sha256", metavar="HEX", help="the checksum that the archive must have")
-    get.add_argument("--synthetic", action="store_true", help="draw data of the same shape; no network")
-    get.add_argument("--scale", type=float, help="size of drawn data, up to 1 (default: 1)")
-    get.add_argument("--seed", type=int, help="seed of drawn data (default: 0)")
-    get.add_argument("--overwrite", action="store_true", help="replace the folder if it holds a data set from here")
+    get.add_argument("--out", metavar="FOLDER", help="folder to write (default: the name of the data set)")
+    get.add_argument("--url", help="download from this address")
+    get.add_argument("--archive", metavar="FILE", help="unpack this archive instead of downloading")
+    get.add_argument("--sha256", metavar="HEX", help="checksum that the archive must have")
+    get.add_argument("--synthetic", action="store_true", help="create synthetic data of the same size; no network")
+    get.add_argument("--scale", type=float, help="relative size of synthetic data, up to 1 (default: 1)")
+    get.add_argument("--seed", type=int, help="seed of synthetic data (default: 0)")
+    get.add_argument("--overwrite", action="store_true", help="replace the folder if tailwise wrote a data set to it")
     get.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
     get.set_defaults(run=run_get)
 
@@ -115,7 +102,7 @@ def _draw(data: DataSet, folder: str, options: argparse.Namespace) -> None:
 
 
 def _fetch(data: DataSet, folder: str, options: argparse.Namespace) -> list[_Part]:
-    """Gives what is told of each part, which was read on the way."""
+    """Download or unpack a data set, and return descriptions of its parts."""
     from tailwise.datasets import get_data
 
     parts: list[_Part] = []
@@ -133,15 +120,15 @@ def _fetch(data: DataSet, folder: str, options: argparse.Namespace) -> list[_Par
 
 
 def _check_combination(options: argparse.Namespace) -> None:
-    """Refuse options that would change nothing."""
+    """Refuse options that would have no effect."""
     from tailwise.errors import InputError
 
     names = ("url", "archive", "sha256") if options.synthetic else ("scale", "seed")
-    came = [f"--{name}" for name in names if getattr(options, name) is not None]
+    came = ", ".join(f"--{name}" for name in names if getattr(options, name) is not None)
     if came:
-        rule = "do not go with --synthetic, which draws data" if options.synthetic else "go with --synthetic only"
-        others = ", ".join(f"--{name}" for name in names)
-        msg = f"{others} {rule}. Got {', '.join(came)}. Leave out what you do not mean."
+        rule = "cannot be combined with --synthetic" if options.synthetic else "can only be used with --synthetic"
+        remedy = f"Omit {came}" if options.synthetic else f"Add --synthetic, or omit {came}"
+        msg = f"{', '.join(f'--{name}' for name in names)} {rule}. Got {came}. {remedy}."
         raise InputError(msg)
 
 
@@ -169,7 +156,7 @@ def _print_data_set(data: DataSet) -> None:
 
 
 def _print_folder(folder: str, parts: list[_Part] | None = None) -> None:
-    """What is in a folder, read and not only looked at; checksums compared where they were recorded."""
+    """Describe the contents of a folder, which are read completely, and verify recorded checksums."""
     from tailwise.datasets import open_folder
     from tailwise.datasets.catalogue.data_folder import read_lock, verify_folder
 
@@ -180,16 +167,18 @@ def _print_folder(folder: str, parts: list[_Part] | None = None) -> None:
     print(folder if lock is None else f"{folder}: {lock.get('name')} ({lock.get('source')})")
     print("\n".join(part.text for part in parts))
     if opened.names is not None:
-        unfit = "" if any(part.is_named for part in parts) else ", not used: its lines are not as many as the labels"
-        print(f"  label names: {opened.names.name}{unfit}")
+        unused = "" if any(part.is_named for part in parts) else ", not used: needs one line per label"
+        print(f"  label names: {opened.names.name}{unused}")
     if opened.filter is not None:
         print(f"  filter: {opened.filter.name}")
     if lock is not None:
-        print(f"  {verify_folder(folder, lock)} files as recorded; checksum {lock.get('checksum', 'of drawn data')}")
+        print(
+            f"  {verify_folder(folder, lock)} files as recorded; checksum {lock.get('checksum', 'of synthetic data')}"
+        )
 
 
 class _Part(NamedTuple):
-    """What is told of the training or test set."""
+    """A description of the training or test set."""
 
     text: str
     is_named: bool

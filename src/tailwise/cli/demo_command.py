@@ -1,4 +1,4 @@
-"""``tailwise demo``: every strategy of the paper on a synthetic data set with a long tail."""
+"""``tailwise demo``: all strategies of the paper on a synthetic data set with a long tail."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tailwise.cli.options import add_command
 
 if TYPE_CHECKING:
     from tailwise.datasets import LongTail
@@ -39,34 +41,34 @@ EXAMPLES = """\
 examples:
   tailwise demo
   tailwise demo --seed 7 --out elsewhere
-      other labels, drawn anew; the picture in the folder elsewhere
+      different random data; the figure is written to the folder elsewhere
 """
 PICTURED_BUDGET = 3
 LEGEND = """
-Lines: what is maximised
+Rows: what is maximised
   Top-K              precision: the most probable labels
-  PS-K Pow-K Log-K   precision with heavier rare labels: by inverse propensities, a power or the log of training priors
+  PS-K Pow-K Log-K   precision with rare labels weighted up: by inverse propensities, a power or log of training priors
   Macro-P -R -F1     macro precision, recall, F1: averages over labels; Cov: coverage
-  greedy, prior      in one pass over the instances; with the positives that training frequencies promise
-  exact              by exact expectation, after a shift to the training frequencies; the others as in the paper
+  greedy, prior      in one pass over the instances; with positives estimated from training frequencies
+  exact              with exact expectations, after a shift to the training frequencies; the others as in the paper
 Columns
-  PS-P               propensity-scored precision: a rare label counts for more than one, so that it may exceed 100
-  PSPn PSnDCG        propensity-scored precision and nDCG as shares of the best that is possible
+  PS-P               propensity-scored precision; may exceed 100, because rare labels count more than once
+  PSPn PSnDCG        propensity-scored precision and nDCG as fractions of the best possible values
   Jac BA G H Acc     Jaccard, balanced accuracy, geometric and harmonic mean of recall and specificity, accuracy
   Cov Cat            labels found, and labels predicted, at least once"""
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to those of the parser."""
-    parser = commands.add_parser(
-        "demo",
-        help="see every strategy on a synthetic data set",
-        description="Select by every strategy of the paper on a synthetic long-tailed data set whose true "
-        "probabilities are known, print all metrics on the drawn labels, and draw what macro-F1 costs in precision.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    """Add the command to the parser."""
+    description = (
+        "Apply all strategies of the paper to a synthetic long-tailed data set with known probabilities, print all "
+        "metrics, and draw the trade-off between precision and macro-F1."
     )
-    parser.add_argument("--out", default="tailwise-demo", metavar="DIR", help="for the picture (default: %(default)s)")
+    what = "compare all strategies on synthetic data"
+    parser = add_command(commands, "demo", EXAMPLES, help=what, description=description)
+    parser.add_argument(
+        "--out", default="tailwise-demo", metavar="DIR", help="folder of the figure (default: %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the data set (default: %(default)s)")
     parser.set_defaults(run=run)
 
@@ -82,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     for k, rows in evaluations.items():
         _print_tables(k, rows)
     path = _draw(data, evaluations[PICTURED_BUDGET], Path(options.out))
-    print(f"\nThe picture of precision against macro-F1 at {PICTURED_BUDGET} is in {path}")
+    print(f"\nThe figure of precision versus macro-F1 at {PICTURED_BUDGET} is in {path}")
     return 0
 
 
@@ -115,9 +117,9 @@ def _draw(data: LongTail, rows: dict[str, Evaluation], folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         save_trade_off(
-            path, curve, others, title=f"What macro-F1 costs in precision, {PICTURED_BUDGET} labels per instance"
+            path, curve, others, title=f"Trade-off of precision and macro-F1, {PICTURED_BUDGET} labels per instance"
         )
     except OSError as error:
-        msg = f"The picture cannot be written to {path}: {error.strerror or error}. Choose another --out."
+        msg = f"The figure cannot be written to {path}: {error.strerror or error}. Choose another --out."
         raise FileError(msg) from error
     return path

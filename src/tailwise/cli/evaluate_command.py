@@ -1,4 +1,4 @@
-"""``tailwise evaluate``: a selection against true labels."""
+"""``tailwise evaluate``: evaluate a selection with true labels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import math
 from typing import Any
 
-from tailwise.cli.options import add_label_weights_option, add_propensity_option
+from tailwise.cli.options import add_command, add_label_weights_option, add_propensity_option
 
 __all__ = ["add_parser"]
 
@@ -15,37 +15,31 @@ EXAMPLES = """\
 examples:
   tailwise evaluate truth.npz chosen.npz
   tailwise evaluate truth.npz chosen.npz -m macro-f1 -m "macro-fbeta(2)" -k 3
-      two metrics, on the first 3 labels of each instance
+      two metrics for the first 3 labels of each instance
   tailwise evaluate truth.npz chosen.npz --priors train-labels.npz
-      propensity-scored metrics too, and head, torso and tail apart
+      also propensity-scored metrics, and head, torso and tail separately
   tailwise evaluate truth.npz chosen.npz --probabilities probabilities.npz
-      what was expected beside what came true
+      expected and realised values
   tailwise evaluate tst_X_Y.txt chosen.jsonl --filter filter_labels_test.txt --label-names Y.txt
-      without the pairs of a filter file; the selection names its labels
+      without the pairs of a filter file; the selection uses label names
   tailwise evaluate truth.npz chosen.npz --format json | jq '."macro-f1"'
 """
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to those of the parser."""
-    parser = commands.add_parser(
-        "evaluate",
-        help="score a selection on true labels",
-        description="Score a selection on true labels.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    """Add the command to the parser."""
+    parser = add_command(commands, "evaluate", EXAMPLES, help="evaluate a selection with true labels")
     parser.add_argument("truth", metavar="TRUTH", help="0/1 matrix of true labels, in any format")
     parser.add_argument("selection", metavar="SELECTION", help="selection of tailwise, or any 0/1 matrix")
-    parser.add_argument("-m", "--metric", action="append", metavar="NAME", help="a metric; may be given several times")
+    parser.add_argument("-m", "--metric", action="append", metavar="NAME", help="a metric; may be repeated")
     parser.add_argument("-k", type=int, help="evaluate the first K labels of each instance")
-    parser.add_argument("--labels", default="all", help="average macro metrics over all labels, or those present")
+    parser.add_argument("--labels", default="all", help="average macro metrics over all labels, or only those present")
     parser.add_argument("--zero-division", type=float, default=0.0, help="value of 0/0: 0, 1 or nan (default: 0)")
     parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
     add_propensity_option(parser, "0.55 1.5; those of a benchmark: tailwise data list")
-    parser.add_argument("--probabilities", metavar="FILE", help="probabilities that it was chosen by: what to expect")
-    parser.add_argument("--filter", metavar="FILE", help="pairs of instance and label that are left out")
-    parser.add_argument("--label-names", metavar="FILE", help="one name a line, for files that name their labels")
+    parser.add_argument("--probabilities", metavar="FILE", help="label probabilities, to also compute expected values")
+    parser.add_argument("--filter", metavar="FILE", help="pairs of instance and label to exclude")
+    parser.add_argument("--label-names", metavar="FILE", help="one name per line, for files that name their labels")
     add_label_weights_option(parser)
     parser.add_argument("--format", choices=["text", "json", "csv"], default="text", help="default: %(default)s")
     parser.set_defaults(run=run)
@@ -87,7 +81,7 @@ def _check_propensity(options: argparse.Namespace) -> None:
     from tailwise.errors import InputError
 
     if options.propensity is not None and options.priors is None:
-        msg = "--propensity needs training labels. Got no --priors. Use --priors FILE, or leave it out."
+        msg = "--propensity needs training labels. Got no --priors. Use --priors FILE, or omit --propensity."
         raise InputError(msg)
 
 

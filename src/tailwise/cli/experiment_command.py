@@ -1,4 +1,4 @@
-"""``tailwise experiment``: a table or figure of the paper on a data set of one's own."""
+"""``tailwise experiment``: a table or figure of the paper for any data set."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tailwise.cli.options import add_command
+
 if TYPE_CHECKING:
     from tailwise.experiments.experiment import Experiment
     from tailwise.experiments.results import Results
@@ -14,13 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["add_parser"]
 
 NAMES = {
-    "head-labels": "full against head labels: which metrics notice that a model never predicts the tail",
-    "main": "the main table: strategies by metrics at k = 1, 3, 5, 10, with exact expectation and certificate",
-    "extended": "the same with greedy strategies and macro-recall by priors, mean and deviation over 5 seeds",
-    "true-labels": "what the strategies reach with the true labels as probabilities",
-    "parameters": "the impact of k' and epsilon on metrics, passes and seconds",
-    "mixed": "precision mixed with macro-precision, macro-F1 and coverage, as curves",
-    "label-tree": "inference on a label tree: metrics, seconds, speed-up, visited nodes",
+    "head-labels": "all labels versus head labels: which metrics change if a model never predicts the tail",
+    "main": "the main table: strategies and metrics at k = 1, 3, 5, 10, with exact expectations and certificates",
+    "extended": "the same with greedy strategies and macro-recall with priors, mean and deviation over 5 seeds",
+    "true-labels": "the strategies with true labels as probabilities",
+    "parameters": "the impact of k' and epsilon on metrics, passes and time",
+    "mixed": "curves of precision mixed with macro-precision, macro-F1 and coverage",
+    "label-tree": "inference on a label tree: metrics, time, speed-up, nodes visited",
 }
 EXAMPLES = """\
 experiments:
@@ -30,34 +32,37 @@ examples:
   tailwise experiment main --data data --probabilities probabilities.npz --out main
       the main table for the probabilities of your own model
   tailwise experiment mixed --data data --out mixed -k 3 --second macro-f1 --seeds 2
-      one curve; without probabilities a label tree is trained, and kept in mixed/
+      one curve; without probabilities, a label tree is trained and kept in mixed/
 
 DIR holds X.trn.npz, Y.trn.npz, X.tst.npz, Y.tst.npz and labels.txt, or train.txt and test.txt of the Extreme
-Classification Repository (tailwise data get). Where probabilities are given, training data may be missing.
+Classification Repository (tailwise data get). If probabilities are given, training data are optional.
 
-OUT becomes a folder with runs (a record of each run), tables (.txt .csv .tex .html), figures (.png .svg), and
-experiment.json; tailwise report OUT makes a page of it. After Ctrl-C the same command goes on where it stopped.
+OUT becomes a folder with runs (a record of each run), tables (.txt .csv .tex .html), figures (.png .svg) and
+experiment.json; tailwise report OUT creates a page from it. After Ctrl-C, the same command resumes the experiment.
 """
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to those of the parser."""
+    """Add the command to the parser."""
     names = "\n".join(f"  {name:<12} {what}" for name, what in NAMES.items())
-    parser = commands.add_parser(
+    what = "Reproduce a table or figure of the paper for a data set, with additional columns for exact expectations."
+    parser = add_command(
+        commands,
         "experiment",
-        help="make a table or figure of the paper",
-        description="Make a table or figure of the paper on a data set, with the columns that exact expectation adds.",
-        epilog=EXAMPLES.format(names=names),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        EXAMPLES.format(names=names),
+        help="reproduce a table or figure of the paper",
+        description=what,
     )
-    parser.add_argument("name", metavar="NAME", choices=list(NAMES), help="which one; see below")
-    parser.add_argument("--data", required=True, metavar="DIR", help="folder with the data set")
-    parser.add_argument("--probabilities", metavar="FILE", help="of the test set; without, a label tree is trained")
-    parser.add_argument("--out", required=True, metavar="OUT", help="the folder to write, or to go on with")
-    parser.add_argument("-k", type=int, nargs="+", metavar="K", help="labels per instance, instead of the paper's")
-    parser.add_argument("--seeds", type=int, metavar="N", help="number of seeds, instead of the paper's")
-    parser.add_argument("--second", nargs="+", metavar="UTILITY", help="mixed only: what to mix with precision")
-    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it is the folder of an experiment")
+    parser.add_argument("name", metavar="NAME", choices=list(NAMES), help="name of the experiment, see below")
+    parser.add_argument("--data", required=True, metavar="DIR", help="folder of the data set")
+    parser.add_argument(
+        "--probabilities", metavar="FILE", help="probabilities of the test set (default: a label tree is trained)"
+    )
+    parser.add_argument("--out", required=True, metavar="OUT", help="folder to write or to resume")
+    parser.add_argument("-k", type=int, nargs="+", metavar="K", help="labels per instance (default: as in the paper)")
+    parser.add_argument("--seeds", type=int, metavar="N", help="number of seeds (default: as in the paper)")
+    parser.add_argument("--second", nargs="+", metavar="UTILITY", help="mixed only: utilities to mix with precision")
+    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it holds an experiment")
     parser.add_argument("--quiet", action="store_true", help="no progress bar, no tables on standard output")
     parser.set_defaults(run=run)
 
@@ -81,8 +86,7 @@ def run(options: argparse.Namespace) -> int:
         try:
             results = run_experiment(experiment, data, store, progress=progress)
         except KeyboardInterrupt:
-            told = f"{store.count()} runs are kept in {out}; the same command goes on from there"
-            print(f"tailwise: {told}", file=sys.stderr)
+            print(f"tailwise: {store.count()} runs are kept in {out}; the same command resumes them", file=sys.stderr)
             raise
         save_results(results, store.path)
         store.finish(summarise(experiment, data, results))
@@ -92,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _specify(options: argparse.Namespace) -> Experiment:
-    """The paper's specification, with what the command line says otherwise."""
+    """Return the paper's specification with the changes given by options."""
     from tailwise.errors import InputError
     from tailwise.experiments.experiment_names import EXPERIMENTS
 
@@ -102,7 +106,7 @@ def _specify(options: argparse.Namespace) -> Experiment:
         changes["budgets"] = tuple(dict.fromkeys(options.k))
     if options.seeds is not None:
         if not kind.uses_seeds:
-            msg = f"The experiment {options.name} is the same for every seed. Got --seeds. Leave it out."
+            msg = f"The experiment {options.name} does not depend on seeds. Got --seeds. Omit it."
             raise InputError(msg)
         if options.seeds < 1:
             msg = f"--seeds must be at least 1. Got {options.seeds}."
@@ -110,7 +114,7 @@ def _specify(options: argparse.Namespace) -> Experiment:
         changes["seeds"] = tuple(range(options.seeds))
     if options.second is not None:
         if options.name != "mixed":
-            msg = f"--second belongs to the experiment mixed. Got it with {options.name}. Leave it out."
+            msg = f"--second can only be used with the experiment mixed. Got {options.name}. Omit it."
             raise InputError(msg)
         changes["seconds"] = tuple(dict.fromkeys(name.strip().lower() for name in options.second))
     return kind(**changes)

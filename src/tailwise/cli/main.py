@@ -1,11 +1,4 @@
-"""Reads the command line, runs a command, and turns errors into exit codes.
-
-0    done
-2    bad input: the message on standard error says what is wrong and how to fix it
-70   an error of tailwise itself; TAILWISE_DEBUG=1 in the environment shows where
-130  interrupted
-141  the output pipe was closed
-"""
+"""Entry point of the command line: parses it, runs a command, and converts errors to exit codes (see EXAMPLES)."""
 
 from __future__ import annotations
 
@@ -41,38 +34,38 @@ from tailwise.errors import EmptySlotsWarning, TailwiseError
 
 __all__ = ["main"]
 
-DESCRIPTION = "Choose which k labels to predict, so that a whole batch scores best on the utility that matters."
+DESCRIPTION = "Choose the k labels to predict for each instance so that a utility of the whole batch is maximal."
 EXAMPLES = """\
 examples:
   tailwise demo
-      see every strategy on a synthetic long-tailed data set
+      compare all strategies on a synthetic long-tailed data set
   tailwise select probabilities.npz -u macro-f1 -k 5 -o chosen.npz
       five labels per instance that maximise expected macro-F1
   tailwise evaluate truth.npz chosen.npz
-      what they score on the true labels
+      their metrics on the true labels
   tailwise run data -u macro-f1 -k 5 -o first-run
-      from features to chosen labels: train a label tree, predict, select and evaluate in one go
+      from features to chosen labels: train a label tree, predict, select and evaluate
   tailwise report first-run
-      a page about it: what was chosen, why, and what it costs
+      a page about the run: what was chosen, why, and the trade-off
   tailwise data list
-      the benchmarks that can be downloaded, or drawn where there is no network
+      the benchmarks that can be downloaded, or imitated by synthetic data
 
 exit codes:
-  0    done
-  2    bad input, or output that cannot be written: the message says what, and what to do
-  70   an error of tailwise itself: please report it, with what it prints when TAILWISE_DEBUG=1 is set
+  0    success
+  2    invalid input, or output that cannot be written; the message explains how to fix it
+  70   internal error: please report it with the output of the command when TAILWISE_DEBUG=1 is set
   130  interrupted
   141  the output pipe was closed
 """
 
-DEBUG = "TAILWISE_DEBUG"  # set to 1, every error shows where it happened
+DEBUG = "TAILWISE_DEBUG"  # if set to 1, every error shows its traceback
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line, and return the exit code."""
     with usable_streams(), warnings.catch_warnings():
         warnings.simplefilter("default", EmptySlotsWarning)
-        warnings.showwarning = _tell_warning  # type: ignore[assignment]  # which takes more, of no use here
+        warnings.showwarning = _tell_warning  # type: ignore[assignment]
         try:
             code = _run(arguments)
             sys.stdout.flush()
@@ -85,14 +78,14 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         options = _build_parser().parse_args(arguments)
     except SystemExit:
-        sys.stdout.flush()  # the help, while somebody still looks whether it could be written
+        sys.stdout.flush()  # the help text, while failures to write it are still reported
         raise
     with _compilation_announced(options):
         return options.run(options)
 
 
 def _explain(error: BaseException) -> int:
-    """Say on standard error what went wrong; gives the exit code."""
+    """Report an error on standard error, and return the exit code."""
     if os.environ.get(DEBUG, "0") not in ("", "0"):
         _tell("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, OSError) and not isinstance(error, TailwiseError) and error.filename is None:
@@ -104,7 +97,7 @@ def _explain(error: BaseException) -> int:
 
 
 def _describe(error: BaseException) -> tuple[int, str]:
-    """The exit code of an error, and what to say of it."""
+    """Return the exit code and the message of an error."""
     if isinstance(error, TailwiseError):
         return BAD_INPUT, f"error: {error}"
     if isinstance(error, KeyboardInterrupt):
@@ -112,10 +105,10 @@ def _describe(error: BaseException) -> tuple[int, str]:
     if isinstance(error, BrokenPipeError):
         return BROKEN_PIPE, ""
     if isinstance(error, MemoryError):
-        return BAD_INPUT, "error: There is not enough memory for this. Use fewer candidates, or part of the data."
+        return BAD_INPUT, "error: There is not enough memory. Use fewer candidates, or part of the data."
     if isinstance(error, OverflowError):
-        reason = error.args[-1] if error.args else type(error).__name__  # the system's errors begin with a number
-        return BAD_INPUT, f"error: A number is too large to calculate with ({reason}). Use smaller ones in the options."
+        reason = error.args[-1] if error.args else type(error).__name__  # system errors begin with a number
+        return BAD_INPUT, f"error: A number is too large ({reason}). Use smaller numbers in the options."
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         if error.filename is not None:
@@ -123,25 +116,24 @@ def _describe(error: BaseException) -> tuple[int, str]:
         return BAD_INPUT, f"error: The output could not be written: {reason}."
     return INTERNAL, (
         f"internal error: {type(error).__name__}: {error}\n"
-        "This is a mistake in tailwise. Please report it with the command, and with what it prints when "
-        f"{DEBUG}=1 is set."
+        f"This is a bug in tailwise. Please report it with the command and its output when {DEBUG}=1 is set."
     )
 
 
 def _tell_warning(message: Warning | str, *where: Any) -> None:
-    """Without the line of Python that warns, which means nothing to a user of the command."""
+    """Print a warning without its place in the code, which is of no use to users of the command."""
     _tell(f"tailwise: warning: {message}")
 
 
 def _tell(words: str) -> None:
     try:
         print(words, file=sys.stderr, flush=True)
-    except OSError:  # standard error cannot be written either: the exit code has to do
+    except OSError:  # standard error cannot be written either; the exit code must suffice
         return
 
 
 def _compilation_announced(options: argparse.Namespace) -> AbstractContextManager[None]:
-    """Somebody at a terminal is told of compilation; but Numba is not imported for commands that go without it."""
+    """Announce compilation at a terminal; commands that do not compile must not import Numba."""
     is_quiet = getattr(options, "quiet", False) or options.run.__module__ == data.__name__
     if is_quiet or not sys.stderr.isatty():
         return nullcontext()

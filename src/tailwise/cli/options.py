@@ -1,4 +1,4 @@
-"""The options that several commands share: how to search, the label tree, its calibration, propensities, outputs."""
+"""Parts that several commands share: their help, and the options of search, label tree, calibration and outputs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "add_calibration_options",
+    "add_command",
     "add_label_weights_option",
     "add_propensity_option",
     "add_search_options",
@@ -32,40 +33,53 @@ SEARCH_OPTIONS = (
 )
 TREE_OPTIONS = {
     "tree": (str, "k-means, random or huffman"),
-    "arity": (int, "most children of an inner node"),
-    "leaf_size": (int, "most labels below a lowest inner node"),
-    "n_trees": (int, "trees whose probabilities are averaged"),
+    "arity": (int, "maximum number of children of an inner node"),
+    "leaf_size": (int, "maximum number of labels below a node of the lowest inner level"),
+    "n_trees": (int, "number of trees whose probabilities are averaged"),
     "loss": (str, "logistic or squared-hinge"),
     "C": (float, "cost of an error"),
-    "positive_weight": (float, "cost of an error on a positive, in units of C"),
-    "threshold": (float, "drop smaller weights"),
-    "tolerance": (float, "train until nothing moves by more than this share of C"),
-    "max_epochs": (int, "maximum number of epochs of a node"),
+    "positive_weight": (float, "factor of the cost for errors on positives"),
+    "threshold": (float, "drop weights below this absolute value"),
+    "tolerance": (float, "train a node until changes are below this fraction of C"),
+    "max_epochs": (int, "maximum number of epochs for a node"),
 }
 CALIBRATION_DEFAULTS = {"by": "all", "folds": 5}
-PREFIX = "tree_"  # in the namespace of options, where selecting has a tolerance, too
-LARGEST_PROPENSITY = 100  # published parameters are below 3; weights of much larger ones cannot be calculated
+PREFIX = "tree_"  # in the namespace of options, because the search also has a tolerance
+LARGEST_PROPENSITY = 100  # published parameters are below 3; weights of much larger ones overflow
 
 
-# How to search
+def add_command(
+    commands: Any, name: str, examples: str, *, help: str, description: str | None = None
+) -> argparse.ArgumentParser:
+    """Add a command, or an action of one; `examples` are shown below its options."""
+    return commands.add_parser(
+        name,
+        help=help,
+        description=description or f"{help[0].upper()}{help[1:]}.",
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+# Search
 
 
 def add_search_options(parser: argparse.ArgumentParser, *, on_tree: bool = False) -> None:
-    """Add the group of options; where there is a label tree, a method more."""
-    methods = "auto, instance, ascent, global, greedy" + (", or tree: on the label tree itself" if on_tree else "")
+    """Add the options of the search; with a label tree, there is an additional method."""
+    methods = "auto, instance, ascent, global, greedy" + (", or tree (on the label tree itself)" if on_tree else "")
     search = parser.add_argument_group("search")
     search.add_argument(
         "--condition-positives",
         choices=["candidates", "priors"],
         default="candidates",
-        help="expected positives per label: those of the candidates, or the training priors times n, of which exact "
-        "expectation adds what exceeds the candidates (default: %(default)s)",
+        help="expected positives per label: sum of the candidates' probabilities, or training priors times n "
+        "(default: %(default)s)",
     )
     search.add_argument("--method", default="auto", help=f"{methods} (default: %(default)s)")
     search.add_argument("--expectation", default="auto", help="auto, semi or exact (default: %(default)s)")
     search.add_argument("--init", default="top", help="start of the ascent: top, random, greedy (default: %(default)s)")
     search.add_argument(
-        "--tolerance", type=float, default=1e-7, help="stop below this gain a pass (default: %(default)s)"
+        "--tolerance", type=float, default=1e-7, help="stop when a pass gains less (default: %(default)s)"
     )
     search.add_argument("--max-passes", type=int, default=100, help="maximum number of passes (default: %(default)s)")
     search.add_argument(
@@ -73,18 +87,18 @@ def add_search_options(parser: argparse.ArgumentParser, *, on_tree: bool = False
         type=_parse_group_size,
         default="auto",
         metavar="N",
-        help="instances that propose their labels at once (default: %(default)s)",
+        help="number of instances that are processed at once (default: %(default)s)",
     )
     search.add_argument(
-        "--fill", default="auto", help="slots that no candidate takes: auto, least-loss or none (default: %(default)s)"
+        "--fill", default="auto", help="how to fill empty slots: auto, least-loss or none (default: %(default)s)"
     )
-    search.add_argument("--workers", type=int, help="threads (default: all cores)")
-    search.add_argument("--certify", action="store_true", help="prove how close to the optimum the selection is")
+    search.add_argument("--workers", type=int, help="number of threads (default: all cores)")
+    search.add_argument("--certify", action="store_true", help="prove a bound on the distance to the optimum")
     search.add_argument("--seed", type=int, default=0, help="seed of the visiting order (default: %(default)s)")
 
 
 def read_search_options(options: argparse.Namespace) -> dict[str, Any]:
-    """The options as `select` takes them."""
+    """Return the options as arguments of `select`."""
     from tailwise.engines.threads import check_workers
 
     check_workers(options.workers, "--workers")
@@ -94,7 +108,7 @@ def read_search_options(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def parse_budget(text: str) -> int | None:
-    """Labels per instance from text."""
+    """Parse the number of labels per instance; None for "none"."""
     if text.lower() == "none":
         return None
     try:
@@ -114,29 +128,29 @@ def _parse_group_size(text: str) -> int | str:
         raise argparse.ArgumentTypeError(msg) from error
 
 
-# What to train
+# Training
 
 
 def add_tree_options(parser: argparse.ArgumentParser) -> None:
-    """Add the group of options; their defaults are those of LabelTree."""
+    """Add the options of a label tree, with the defaults of LabelTree."""
     group = parser.add_argument_group("label tree (defaults are those of tailwise.LabelTree)")
     for name, (kind, words) in TREE_OPTIONS.items():
         flag = {"tolerance": "--tree-tolerance", "C": "-C"}.get(name, f"--{name.replace('_', '-')}")
         group.add_argument(flag, dest=PREFIX + name, type=kind, metavar=kind.__name__.upper(), help=words)
     group.add_argument(
-        "--no-normalise", dest=PREFIX + "normalise", action="store_const", const=False, help="features as they are"
+        "--no-normalise", dest=PREFIX + "normalise", action="store_const", const=False, help="do not scale features"
     )
 
 
 def add_calibration_options(group: Any) -> None:
-    """Add the options of a calibrator, but not the one that asks for it; see :func:`settle_calibration`."""
+    """Add the options of a calibrator, except the one that requests it; see :func:`settle_calibration`."""
     defaults = {name: f"(default: {value})" for name, value in CALIBRATION_DEFAULTS.items()}
-    group.add_argument("--by", help=f"one curve for all, or by frequency of labels {defaults['by']}")
-    group.add_argument("--folds", type=int, help=f"of the cross-validation {defaults['folds']}")
+    group.add_argument("--by", help=f"all (one curve) or frequency (one curve per frequency bin) {defaults['by']}")
+    group.add_argument("--folds", type=int, help=f"folds of the cross-validation {defaults['folds']}")
 
 
 def settle_calibration(options: argparse.Namespace, asked_by: str, **defaults: Any) -> None:
-    """Fill in the options of a calibrator that were left out; refuse one that is given where none is asked for."""
+    """Set default options of a calibrator; refuse options if no calibrator is requested."""
     from tailwise.errors import InputError
 
     is_asked = getattr(options, asked_by) is not None
@@ -144,12 +158,12 @@ def settle_calibration(options: argparse.Namespace, asked_by: str, **defaults: A
         if getattr(options, name) is None:
             setattr(options, name, default)
         elif not is_asked:
-            msg = f"--{name} belongs to a calibrator. Got it without --{asked_by}. Add --{asked_by}, or leave it out."
+            msg = f"--{name} needs --{asked_by}. Got it alone. Add --{asked_by}, or omit --{name}."
             raise InputError(msg)
 
 
 def build_tree(options: argparse.Namespace, *, progress: bool) -> LabelTree:
-    """The estimator that the options describe, its parameters checked, not yet fitted."""
+    """Return an unfitted label tree with checked parameters."""
     from tailwise.engines.threads import check_workers
     from tailwise.inputs.checks import check_seed
     from tailwise.models.features import LARGEST_SEED, check_parameters
@@ -165,7 +179,7 @@ def build_tree(options: argparse.Namespace, *, progress: bool) -> LabelTree:
 
 
 def build_calibrator(method: str, options: argparse.Namespace) -> Calibrator:
-    """The calibrator that the options describe, its parameters checked, not yet fitted."""
+    """Return an unfitted calibrator with checked parameters."""
     from tailwise.models.calibrator import Calibrator, check_parameters
 
     calibrator = Calibrator(method, by=options.by, random_state=options.seed)
@@ -173,7 +187,7 @@ def build_calibrator(method: str, options: argparse.Namespace) -> Calibrator:
     return calibrator
 
 
-# How to weigh labels, and what to write
+# Propensities and outputs
 
 
 def add_label_weights_option(parser: argparse.ArgumentParser) -> None:
@@ -181,12 +195,12 @@ def add_label_weights_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--label-weights",
         metavar="FILE",
-        help="weight of each label in macro averages and coverage: a number a line, or label, tab, number",
+        help="weight of each label in macro averages and coverage: one number per line, or label, tab, number",
     )
 
 
 def add_propensity_option(parser: argparse.ArgumentParser, default: str) -> None:
-    """Add --propensity A B; the help says what is taken without it."""
+    """Add --propensity A B."""
     parser.add_argument(
         "--propensity",
         nargs=2,
@@ -203,15 +217,15 @@ def _parse_parameter(text: str) -> float:
         value = math.nan
     if not 0 < value <= LARGEST_PROPENSITY:
         msg = (
-            f"propensity must be two numbers above 0 and at most {LARGEST_PROPENSITY}, A and B. Got {text!r}. "
-            "The usual ones are 0.55 1.5."
+            f"A and B must be numbers above 0 and at most {LARGEST_PROPENSITY}. Got {text!r}. "
+            "Use 0.55 1.5, for instance."
         )
         raise argparse.ArgumentTypeError(msg)
     return value
 
 
 def check_sizes(options: argparse.Namespace, *names: str) -> None:
-    """Refuse an option that is given and is not at least 1."""
+    """Refuse options that are given but below 1."""
     from tailwise.inputs.checks import check_size
 
     for name in names:
@@ -220,10 +234,10 @@ def check_sizes(options: argparse.Namespace, *names: str) -> None:
 
 
 def check_not_input(output: str, *inputs: str | None) -> None:
-    """Refuse to replace what a command reads."""
+    """Refuse to overwrite an input file."""
     from tailwise.errors import FileError
 
     for source in filter(None, inputs):
         if os.path.exists(output) and os.path.exists(source) and os.path.samefile(output, source):
-            msg = f"The output must be another file than the input. Got {output} for both. Choose another name."
+            msg = f"The output must not be an input file. Got {output} for both. Choose another name."
             raise FileError(msg)

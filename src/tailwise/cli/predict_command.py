@@ -1,4 +1,4 @@
-"""``tailwise predict``: from a label tree and features to a file of probabilities."""
+"""``tailwise predict``: predict label probabilities with a label tree."""
 
 from __future__ import annotations
 
@@ -6,43 +6,36 @@ import argparse
 import time
 from typing import Any
 
-from tailwise.cli.options import check_not_input
+from tailwise.cli.options import add_command, check_not_input
 
 __all__ = ["add_parser"]
 
 EXAMPLES = """\
 examples:
   tailwise predict model.tree features.npz -o probabilities.npz
-      the 100 most probable labels of each instance, exactly
+      the 100 most probable labels of each instance, by exact search
   tailwise predict model.tree features.npz -o probabilities.npz --top 20 --beam 10
-      faster, and nearly the same
+      faster, with nearly the same result
   tailwise predict model.tree features.npz -o probabilities.npz --calibrator calibrator.npz
       calibrated probabilities; the calibrator comes from tailwise train --calibrator
   tailwise predict model.tree test.txt -o probabilities.jsonl
-      other formats, told by their suffixes; labels beside the features are not looked at
+      other formats, determined by suffixes; labels in the file of features are ignored
 """
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to those of the parser."""
-    parser = commands.add_parser(
-        "predict",
-        help="label probabilities from a label tree",
-        description="Estimate the probabilities of the most probable labels, for tailwise select.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("model", metavar="MODEL", help="what tailwise train wrote")
+    """Add the command to the parser."""
+    what = "Predict the probabilities of the most probable labels with a label tree, for tailwise select."
+    parser = add_command(commands, "predict", EXAMPLES, help="predict label probabilities", description=what)
+    parser.add_argument("model", metavar="MODEL", help="file that tailwise train wrote")
     parser.add_argument("features", metavar="X", help="features of the instances, in any format")
     parser.add_argument(
-        "-o", "--output", required=True, metavar="OUT", help="where to write the probabilities, in any format"
+        "-o", "--output", required=True, metavar="OUT", help="file to write the probabilities to, in any format"
     )
     parser.add_argument("--top", type=int, default=100, help="labels per instance (default: %(default)s)")
-    parser.add_argument(
-        "--beam", type=int, metavar="N", help="beam width: nodes kept per level; faster, no longer exact"
-    )
-    parser.add_argument("--calibrator", metavar="FILE", help="correct the probabilities by this calibrator (.npz)")
-    parser.add_argument("--workers", type=int, help="threads (default: all cores)")
+    parser.add_argument("--beam", type=int, metavar="N", help="beam width: nodes kept per level; faster, but not exact")
+    parser.add_argument("--calibrator", metavar="FILE", help="calibrate the probabilities with this calibrator (.npz)")
+    parser.add_argument("--workers", type=int, help="number of threads (default: all cores)")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
     parser.add_argument("--quiet", action="store_true", help="no summary")
     parser.set_defaults(run=run)

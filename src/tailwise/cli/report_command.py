@@ -1,4 +1,4 @@
-"""``tailwise report``: one page of HTML about a run or an experiment."""
+"""``tailwise report``: a self-contained HTML page about a run or an experiment."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from tailwise.cli.announce import Bar
+from tailwise.cli.options import add_command
 
 __all__ = ["add_parser"]
 
@@ -16,24 +17,19 @@ examples:
   tailwise report first-run
       writes first-run/report.html: open it in a browser, with or without a network
   tailwise report first-run -o page.html --alphas 0,0.5,0.9,0.99,1
-      fewer points on the trade-off curve: sooner done
+      faster, with fewer points on the trade-off curve
 
-RUN_DIR is a folder that tailwise run or tailwise experiment wrote. For a run, the trade-off curve is computed now: one
-selection for each alpha. Needs plotly: pip install 'tailwise[plot]'
+RUN_DIR is a folder that tailwise run or tailwise experiment wrote. For a run, this command computes the trade-off
+curve, with one selection for each alpha. It needs plotly: pip install 'tailwise[plot]'
 """
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to those of the parser."""
-    parser = commands.add_parser(
-        "report",
-        help="one page of HTML about a run",
-        description="Tell in one self-contained page of HTML what a run chose, why, and what it costs.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("folder", metavar="RUN_DIR", help="what tailwise run or tailwise experiment wrote")
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to write (default: RUN_DIR/report.html)")
+    """Add the command to the parser."""
+    what = "Write a self-contained HTML page about a run: what was chosen, why, and the trade-off."
+    parser = add_command(commands, "report", EXAMPLES, help="write an HTML page about a run", description=what)
+    parser.add_argument("folder", metavar="RUN_DIR", help="folder that tailwise run or tailwise experiment wrote")
+    parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: RUN_DIR/report.html)")
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     parser.add_argument(
         "--alphas", type=_parse_alphas, metavar="LIST", help="mixtures of the trade-off curve, separated by commas"

@@ -1,4 +1,4 @@
-"""``tailwise run``: train, predict, select and evaluate in one go, with a record of how it was done."""
+"""``tailwise run``: train, predict, select and evaluate in one command, with a record of all settings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from tailwise.cli.options import (
     add_calibration_options,
+    add_command,
     add_propensity_option,
     add_search_options,
     add_tree_options,
@@ -24,43 +25,36 @@ __all__ = ["add_parser"]
 EXAMPLES = """\
 examples:
   tailwise run data -u macro-f1 -k 5 -o first-run
-      train on data/*.trn.npz, choose five labels for each row of data/X.tst.npz, score them on data/Y.tst.npz
+      train on data/*.trn.npz, choose five labels for each row of data/X.tst.npz, evaluate them with data/Y.tst.npz
   tailwise run data -u macro-f1 -k 5 -o second-run --calibration context --certify
-      with calibrated probabilities, and the proof of how close to the optimum the selection is
+      with calibrated probabilities, and a proven bound on the distance to the optimum
   tailwise run data -u coverage -k 5 -o third-run --method tree
-      greedily, on the tree itself, without a shortlist
+      greedily on the tree itself, without a shortlist
 
-DIR holds X.trn.npz, Y.trn.npz and X.tst.npz, sparse matrices as scipy.sparse.save_npz writes them; Y.tst.npz, without
-which nothing is evaluated; and labels.txt, with the name of a label in each line, where there are names. Or it holds
-train.txt and test.txt as the Extreme Classification Repository has them; tailwise data info DIR shows what is found.
-Its filter file, where there is one, is not applied.
+DIR holds X.trn.npz, Y.trn.npz and X.tst.npz, sparse matrices as scipy.sparse.save_npz writes them; optionally
+Y.tst.npz, without which nothing is evaluated, and labels.txt, with one label name per line. Or it holds train.txt and
+test.txt of the Extreme Classification Repository; tailwise data info DIR lists what is found. A filter file is not
+applied.
 
-OUT becomes a folder with model.tree, probabilities.npz (not by --method tree), selection.npz, selection.tsv where there
-are names, calibrator.npz where asked for, and run.json: configuration, seed, versions, SHA-256 of the inputs, seconds,
-metrics, certificate. For tailwise report OUT it also keeps truth.npz and labels.txt, where there, and priors.npz, the
-counts of training labels. After Ctrl-C the same command goes on with the steps that were finished.
+OUT becomes a folder with model.tree, probabilities.npz (except with --method tree), selection.npz, selection.tsv if
+there are names, calibrator.npz if requested, and run.json: configuration, seed, versions, SHA-256 of the inputs,
+seconds, metrics, certificate. For tailwise report OUT it also holds priors.npz, the counts of the training labels, and
+truth.npz and labels.txt if available. After Ctrl-C, the same command resumes after the last finished step.
 """
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to those of the parser."""
-    parser = commands.add_parser(
-        "run",
-        help="train, predict, select and evaluate in one go",
-        description="Train a label tree, predict, select and evaluate in one go, and write down how it was done.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("data", metavar="DIR", help="folder with training and test data")
+    """Add the command to the parser."""
+    what = "Train a label tree, predict, select and evaluate, and record all settings and results."
+    parser = add_command(commands, "run", EXAMPLES, help="train, predict, select and evaluate", description=what)
+    parser.add_argument("data", metavar="DIR", help="folder of training and test data")
     parser.add_argument("-u", "--utility", required=True, help="what to maximise, for instance macro-f1")
     parser.add_argument("-k", required=True, type=parse_budget, help="labels per instance, or none for no budget")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="the folder to write, or to go on with")
-    parser.add_argument("--top", type=int, default=100, help="labels of the shortlist (default: %(default)s)")
-    parser.add_argument(
-        "--beam", type=int, metavar="N", help="beam width: nodes kept per level; faster, no longer exact"
-    )
-    add_propensity_option(parser, "those of the benchmark that has the sizes of the data, else 0.55 1.5")
-    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it is the folder of an earlier run")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="folder to write or to resume")
+    parser.add_argument("--top", type=int, default=100, help="length of the shortlists (default: %(default)s)")
+    parser.add_argument("--beam", type=int, metavar="N", help="beam width: nodes kept per level; faster, but not exact")
+    add_propensity_option(parser, "those of the benchmark with the sizes of the data, else 0.55 1.5")
+    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it holds an earlier run")
     parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
     add_search_options(parser, on_tree=True)
     add_tree_options(parser)
@@ -90,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
         )
     except KeyboardInterrupt:
         if list_kept_steps(options.output):
-            told = f"finished steps are kept in {options.output}; the same command goes on from there"
+            told = f"finished steps are kept in {options.output}; the same command resumes the run"
             print(f"tailwise: {told}", file=sys.stderr)
         raise
     if not options.quiet:

@@ -1,4 +1,4 @@
-"""``tailwise select``: from a file of probabilities to a file of chosen labels."""
+"""``tailwise select``: choose labels from a file of probabilities."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailwise.cli.announce import INTERRUPTED
 from tailwise.cli.options import (
+    add_command,
     add_label_weights_option,
     add_search_options,
     check_not_input,
@@ -30,44 +31,38 @@ EXAMPLES = """\
 utilities:
   precision, ps-precision, power-law, log, hamming, macro-precision, macro-recall, macro-f1, macro-fbeta(2),
   macro-jaccard, macro-balanced-accuracy, macro-gmean, macro-hmean, macro-accuracy, macro-auc, coverage,
-  and mixtures of them as you would write them: 0.7*precision + 0.3*macro-f1
+  and mixtures of them, for instance 0.7*precision + 0.3*macro-f1
 
 examples:
   tailwise select probabilities.npz -u macro-f1 -k 5 -o chosen.npz
   tailwise select probabilities.npz -u "0.7*precision + 0.3*coverage" -k 3 -o chosen.npz
-      keep most of precision, and cover more labels
+      keep most of the precision, and cover more labels
   tailwise select probabilities.npz -u ps-precision -k 5 --priors train-labels.npz -o chosen.npz
       weights from the frequencies of the training labels
   tailwise select probabilities.npz -u macro-f1 -k none -o chosen.npz
-      no budget: each label takes the instances that are best for it
-
+      no budget: each label is chosen for the instances that maximise the utility
   tailwise select probabilities.jsonl -u macro-f1 -k 5 --label-names labels.txt -o chosen.parquet
-      labels by name; without --label-names by the names in the file, or in labels.txt beside it
+      labels by name; without --label-names, names come from the file or from labels.txt beside it
 
 files:
-  The file of probabilities is in any of the formats: .npz (as scipy.sparse.save_npz or PECOS writes it), .jsonl,
-  .parquet (instance, label, probability), .txt (label:score), -labels.npy with -scores.npy (LightXML); .gz for text.
-  The output is in any of these, too. As .npz it is a 0/1 matrix that scipy.sparse.load_npz reads, where an array
-  `labels` lists the chosen labels of each instance, best first; the others list label and probability.
+  Probabilities may be in any of these formats: .npz (as scipy.sparse.save_npz or PECOS writes it), .jsonl, .parquet
+  (instance, label, probability), .txt (label:score), -labels.npy with -scores.npy (LightXML); text may be compressed
+  (.gz). The output may have any of these formats. An .npz output is a 0/1 matrix that scipy.sparse.load_npz reads, with
+  an array `labels` of the chosen labels of each instance, best first; other formats list labels and probabilities.
 """
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to those of the parser."""
-    parser = commands.add_parser(
-        "select",
-        help="choose k labels per instance",
-        description="Choose k labels for each instance so that the whole batch scores best on a utility.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    """Add the command to the parser."""
+    what = "Choose k labels for each instance so that a utility of the whole batch is maximal."
+    parser = add_command(commands, "select", EXAMPLES, help="choose k labels per instance", description=what)
     parser.add_argument("probabilities", metavar="PROBS", help="label probabilities, in any format")
     parser.add_argument("-u", "--utility", required=True, help="what to maximise, for instance macro-f1")
     parser.add_argument("-k", required=True, type=parse_budget, help="labels per instance, or none for no budget")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="where to write the selection")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="file to write the selection to")
     parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
     parser.add_argument("--shift-to-priors", action="store_true", help="match the label density of --priors")
-    parser.add_argument("--label-names", metavar="FILE", help="names of the labels, one a line, for the output")
+    parser.add_argument("--label-names", metavar="FILE", help="label names for the output, one per line")
     add_label_weights_option(parser)
     parser.add_argument("--top", type=int, metavar="N", help="use only the N most probable labels of each instance")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
@@ -86,7 +81,9 @@ def run(options: argparse.Namespace) -> int:
     with reserved_file(options.output, overwrite=options.overwrite) as draft:
         selection = _select(options, draft)
     if selection is None:
-        print("tailwise: interrupted, nothing written (--keep-partial would keep the best so far)", file=sys.stderr)
+        print(
+            "tailwise: interrupted, nothing written (--keep-partial keeps the best selection so far)", file=sys.stderr
+        )
         return INTERRUPTED
     if not options.quiet:
         print(_summary(selection, options))
@@ -94,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _select(options: argparse.Namespace, output: Path) -> Selection | None:
-    """Choose, and write the selection; None where Ctrl-C came, and nothing is to be kept."""
+    """Choose labels and write the selection; return None if interrupted without --keep-partial."""
     from tailwise.datasets import names_for, save_selection
     from tailwise.inputs.candidates import Candidates
     from tailwise.selection import select
@@ -142,19 +139,19 @@ def _weigh(options: argparse.Namespace, priors: LabelPriors | None) -> Utility:
 
 
 def _load(options: argparse.Namespace) -> tuple[Contents, LabelPriors | None]:
-    """The probabilities with the names of their labels, and the training frequencies in the same order."""
+    """Load the probabilities with label names, and the training frequencies in the same order."""
     from tailwise.inputs.paths import Source
 
     source = Source.of(options.probabilities, label_names=options.label_names)
     priors = source.read_priors(options.priors)
-    if priors is not None:  # text lists labels and does not say how many there are; the training labels may
+    if priors is not None:  # text does not state the number of labels; the training labels may
         source = source.widened(priors.n_labels)
     assert source.contents is not None
     return source.contents, priors
 
 
 def _find_names(contents: Contents, options: argparse.Namespace) -> LabelNames | None:
-    """What the output calls the labels; names that lie beside the file are left out where it cannot hold them."""
+    """Return the label names for the output; names from a separate file are dropped if the format cannot hold them."""
     from tailwise.datasets import names_for
     from tailwise.datasets.formats.selection_files import names_to_write
 

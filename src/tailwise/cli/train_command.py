@@ -1,4 +1,4 @@
-"""``tailwise train``: from features and labels to a label tree in a file."""
+"""``tailwise train``: train a label tree and save it to a file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailwise.cli.options import (
     add_calibration_options,
+    add_command,
     add_tree_options,
     build_calibrator,
     build_tree,
@@ -30,36 +31,31 @@ examples:
   tailwise train data -o model.tree
       from data/X.trn.npz and data/Y.trn.npz, or data/train.txt of the Extreme Classification Repository
   tailwise train features.npz labels.npz -o model.tree --n-trees 3
-      from two files; three trees, averaged
+      from two files; the average of three trees
   tailwise train data -o model.tree --calibrator calibrator.npz --calibration context
-      and a calibrator of its probabilities, by cross-validation: six trainings in all
+      with a calibrator fitted by cross-validation, which trains the model six times in all
 
-A folder is in any layout that tailwise data info reads. Two files are sparse matrices as scipy.sparse.save_npz writes
-them, one row per instance, or in any other format of tailwise.load.
+A folder may have any layout that tailwise data info reads. Two files are sparse matrices, with one row per instance, as
+scipy.sparse.save_npz writes them or in any other format that tailwise.load reads.
 """
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to those of the parser."""
-    parser = commands.add_parser(
-        "train",
-        help="train a label tree",
-        description="Train a label tree on features and labels, for tailwise predict.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    """Add the command to the parser."""
+    what = "Train a label tree on features and labels, for tailwise predict."
+    parser = add_command(commands, "train", EXAMPLES, help="train a label tree", description=what)
     parser.add_argument(
-        "data", nargs="+", metavar="DATA", help="folder with training data, or two files: features and labels"
+        "data", nargs="+", metavar="DATA", help="folder of training data, or two files: features and labels"
     )
-    parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="where to write the model")
+    parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="file to write the model to")
     parser.add_argument("--overwrite", action="store_true", help="replace MODEL (and the calibrator) if it exists")
     parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
-    parser.add_argument("--workers", type=int, help="threads (default: all cores)")
+    parser.add_argument("--workers", type=int, help="number of threads (default: all cores)")
     parser.add_argument("--seed", type=int, default=0, help="seed of tree and training (default: %(default)s)")
     add_tree_options(parser)
     calibration = parser.add_argument_group("calibration")
     calibration.add_argument(
-        "--calibrator", metavar="FILE", help="fit a calibrator by cross-validation; where to (.npz)"
+        "--calibrator", metavar="FILE", help="fit a calibrator by cross-validation, and write it to this file (.npz)"
     )
     calibration.add_argument("--calibration", metavar="METHOD", help=f"{METHODS} (default: isotonic)")
     calibration.add_argument("--top", type=int, help="labels per instance (default: 100)")
@@ -83,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
 def _train(
     options: argparse.Namespace, output: Path, calibrator_output: Path | None = None
 ) -> tuple[LabelTree, int, float]:
-    """Train and save; gives the model, the number of instances and the seconds of the training."""
+    """Train and save; return the model, the number of instances and the duration of the training."""
     from tailwise.runs.run import fit_calibrator
 
     model = build_tree(options, progress=sys.stderr.isatty() and not options.quiet)
@@ -102,7 +98,7 @@ def _check_names(data: list[str]) -> None:
     from tailwise.errors import InputError
 
     if len(data) > 2:
-        msg = f"DATA must be a folder, or two files: features and labels. Got {len(data)} names."
+        msg = f"DATA must be a folder, or two files, features and labels. Got {len(data)} paths."
         raise InputError(msg)
 
 

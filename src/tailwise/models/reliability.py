@@ -91,16 +91,15 @@ class Reliability:
         """
         if axes is None:
             axes = _new_diagram()
-        promised = [each.mean_probability for each in self.bins]
         axes.plot(
-            promised,
+            [each.mean_probability for each in self.bins],
             [each.share_true for each in self.bins],
             marker="o",
             markersize=4,
             label=f"{label or 'model'} (error {100 * self.error:.2f} %)",
         )
         axes.set_xlabel("probability, mean of a bin")
-        axes.set_ylabel("share that is true")
+        axes.set_ylabel("fraction that is true")
         axes.legend(frameon=False, loc="upper left")
         return axes
 
@@ -110,13 +109,13 @@ class Reliability:
             f"Reliability of {which}, {self.n_candidates:,} in all",
             f"  expected calibration error {self.error:.4f} ({self.chance_error:.4f} by chance alone), "
             f"largest {self.largest_error:.4f}",
-            f"  promised {self.mean_probability:.4f}, true {self.share_true:.4f}",
-            "        probability  candidates  promised    true",
+            f"  predicted {self.mean_probability:.4f}, true {self.share_true:.4f}",
+            "        probability  candidates  predicted    true",
         ]
         for each in self.bins:
             span = f"{each.lowest:.4f} - {each.highest:.4f}"
             lines.append(
-                f"  {span:>17}  {each.n_candidates:>10,}  {each.mean_probability:>8.4f}  {each.share_true:>6.4f}"
+                f"  {span:>17}  {each.n_candidates:>10,}  {each.mean_probability:>9.4f}  {each.share_true:>6.4f}"
             )
         return "\n".join(lines)
 
@@ -159,11 +158,11 @@ def reliability(
     >>> tw.reliability(probabilities, truth, k=2, bins=3)
     Reliability of the 2 most probable candidates of each instance, 10,000 in all
       expected calibration error 0.1638 (0.0056 by chance alone), largest 0.2321
-      promised 0.7037, true 0.5399
-            probability  candidates  promised    true
-        0.0188 - 0.6292       3,333    0.4631  0.2310
-        0.6292 - 0.8269       3,333    0.7334  0.5419
-        0.8269 - 1.0000       3,334    0.9145  0.8467
+      predicted 0.7037, true 0.5399
+            probability  candidates  predicted    true
+        0.0188 - 0.6292       3,333     0.4631  0.2310
+        0.6292 - 0.8269       3,333     0.7334  0.5419
+        0.8269 - 1.0000       3,334     0.9145  0.8467
     """
     check_choice("strategy", strategy, STRATEGIES)
     check_size("bins", bins)
