@@ -169,8 +169,8 @@ def test_the_next_selection_works_after_a_failed_start(probabilities, weak_syste
 
 PROBLEMS = {
     "macro-f1": {"utility": "macro-f1", "k": 3},
-    "macro-f1, batches of one": {"utility": "macro-f1", "k": 3, "batch": 1, "max_passes": 3},
-    "macro-f1, one batch": {"utility": "macro-f1", "k": 3, "batch": 8000},
+    "macro-f1, groups of one": {"utility": "macro-f1", "k": 3, "group_size": 1, "max_passes": 3},
+    "macro-f1, one group": {"utility": "macro-f1", "k": 3, "group_size": 8000},
     "coverage": {"utility": "coverage", "k": 3},
     "mixture": {"utility": "0.7*precision + 0.3*macro-f1", "k": 5, "init": "random"},
     "precision": {"utility": "precision", "k": 5},
