@@ -148,9 +148,12 @@ def _totals_of(problem: Problem, labels: NDArray, state: State) -> Totals:
     """The totals of the state, without those of the context."""
     context, m = problem.expectation.context, problem.candidates.n_labels
     failure = None
-    if problem.expectation.terms.coverage.size:
-        # From the labels: where the context is certain, the state does not tell.
-        failure = Totals.of(Chosen(labels, m), problem.candidates).log_failure
+    if problem.expectation.terms.coverage.size and context.log_failure is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            failure = np.log(state.counts[:, counts.MANTISSA]) + state.counts[:, counts.SCALE] * np.log(counts.RESCALE)
+            failure = np.minimum(0.0, failure - context.log_failure)
+        if not np.isfinite(failure).all():  # where the context is certain, the labels tell what the state does not
+            failure = Totals.of(Chosen(labels, m), problem.candidates).log_failure
     zeros = np.zeros(m)
     return Totals(
         np.maximum(0.0, state.counts[:, counts.T] - context.t),
