@@ -4,9 +4,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-demo
 DOCS_STAMP := $(VENV)/.installed-docs
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup demo test quick fuzz lint docs bench clean
+.PHONY: setup demo test test-oldest quick fuzz lint docs bench wheel clean
 
 setup: $(STAMP)
 
@@ -34,20 +34,40 @@ docs: $(DOCS_STAMP)
 	@echo "The pages are in docs/_build/html/index.html"
 
 lint: setup
-	$(BIN)/ruff check src tests benchmarks docs examples
-	$(BIN)/ruff format --check src tests benchmarks docs examples
+	$(BIN)/ruff check src tests benchmarks docs examples wheels
+	$(BIN)/ruff format --check src tests benchmarks docs examples wheels
 	$(BIN)/mypy
 
 # Test files are shared out to a process for each core; the tests of one file stay together, for they share fixtures.
-PYTEST := $(BIN)/pytest -n auto --dist loadfile
+# Kernels are compiled before, on both of two cores, or else every process would compile them for itself.
+PYTEST = $(BIN)/pytest -n auto --dist loadfile
+COMPILE = $(BIN)/python tests/warm_up.py
+CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-boundscheck
 
 test: lint
+	$(COMPILE)
 	$(PYTEST) src tests
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-boundscheck $(PYTEST) tests -m boundscheck
+	$(CHECKED) $(COMPILE)
+	$(CHECKED) $(PYTEST) tests -m "boundscheck and not repeated"
 
 # What to run before every commit: a minute, once kernels are compiled.
 quick: setup
-	$(PYTEST) src tests -m "not slow"
+	$(PYTEST) src tests -m "not slow and not repeated"
+
+# The tests with the oldest Python and the oldest packages that pyproject.toml allows, in an environment of their own.
+OLDEST_PYTHON ?= python3.10
+OLDEST_VENV := .venv-oldest
+
+test-oldest: BIN := $(OLDEST_VENV)/bin
+test-oldest: $(OLDEST_VENV)/.installed
+	$(COMPILE)
+	$(PYTEST) src tests -m "not repeated"
+
+$(OLDEST_VENV)/.installed: pyproject.toml
+	$(OLDEST_PYTHON) -m venv --clear $(OLDEST_VENV)
+	sed -n '/^dependencies/,$$s/"\([a-z0-9-]*\)>=\([0-9.]*\)"/\n\1==\2\n/gp' pyproject.toml | grep == > $(OLDEST_VENV)/oldest.txt
+	$(PIP) -c $(OLDEST_VENV)/oldest.txt -e ".[plot,docs,test]"
+	touch $@
 
 # Random problems against a plain reference, on all cores, as long as you like: make fuzz MINUTES=30 SEED=1
 MINUTES ?= 5
@@ -59,5 +79,9 @@ fuzz: setup
 bench: setup
 	$(BIN)/python benchmarks/run.py --markdown benchmarks-figures.md
 
+# With compiled code inside, for this system and these versions of Python and Numba: dist/tailwise-*.whl
+wheel: setup
+	$(BIN)/python wheels/build.py
+
 clean:
-	rm -rf $(VENV) .venv-peers docs/_build
+	rm -rf $(VENV) $(OLDEST_VENV) .venv-peers docs/_build build dist

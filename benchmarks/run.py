@@ -23,6 +23,7 @@ BENCHMARKS = (
     "pass_cost",
     "memory",
     "startup",
+    "first_call",
     "threads",
     "online",
     "exact_accuracy",

@@ -1,28 +1,17 @@
-"""Communication of commands: exit codes, robust output streams, progress bars, and notice of compilation."""
+"""Communication of commands: exit codes, robust output streams, and notice of compilation."""
 
 from __future__ import annotations
 
 import errno
 import io
+import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, redirect_stderr, redirect_stdout
-from typing import Any, TextIO
-
-__all__ = [
-    "BAD_INPUT",
-    "BROKEN_PIPE",
-    "INTERNAL",
-    "INTERRUPTED",
-    "Bar",
-    "compilation_announced",
-    "drop_output",
-    "usable_streams",
-]
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+from typing import TextIO
 
 BAD_INPUT, INTERNAL, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141  # exit codes
-NOTICE = "tailwise: compiling for the first use, which takes up to a minute"
 
 
 @contextmanager
@@ -82,54 +71,22 @@ def _show_everything(stream: TextIO) -> None:
         stream.reconfigure(errors="backslashreplace")
 
 
-class Bar:
-    """A progress bar on standard error, created on the first update; for use in a ``with`` statement.
-
-    Parameters
-    ----------
-    is_shown : bool
-        Whether to show it.
-    **options
-        Options of tqdm.
-    """
-
-    def __init__(self, *, is_shown: bool, **options: Any) -> None:
-        self._is_shown, self._options = is_shown, options
-        self._bar: Any = None
-
-    def __enter__(self) -> Bar:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def update(self, done: int, total: int | None = None) -> None:
-        """Show how much of the total is done."""
-        if not self._is_shown:
-            return
-        if self._bar is None:
-            from tqdm import tqdm
-
-            self._bar = tqdm(**{"total": total, **self._options})
-        self._bar.update(done - self._bar.n)
+@contextmanager
+def compilation_announced() -> Iterator[None]:
+    """Print on standard error that kernels are being compiled, and how far it is, whenever that takes seconds."""
+    log, handler = logging.getLogger("tailwise.compiling"), _Printer()
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
 
 
-def compilation_announced() -> AbstractContextManager[None]:
-    """Print a notice on standard error when the first kernel is compiled, which takes long."""
-    from numba.core import event  # imported here, because commands without compilation should start fast
-
-    class Announcer(event.Listener):
-        """Prints once; Numba notifies it of compilations, not of kernels in its cache."""
-
-        is_done = False
-
-        def on_start(self, event: event.Event) -> None:
-            if not self.is_done:
-                self.is_done = True
-                print(NOTICE, file=sys.stderr, flush=True)
-
-        def on_end(self, event: event.Event) -> None:
-            pass
-
-    return event.install_listener("numba:compile", Announcer())
+class _Printer(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        with suppress(OSError):  # nobody can read standard error
+            print(f"tailwise: {message[0].lower()}{message[1:]}", file=sys.stderr, flush=True)

@@ -21,6 +21,7 @@ from tailwise.cli import report_command as report
 from tailwise.cli import run_command as run
 from tailwise.cli import select_command as select
 from tailwise.cli import train_command as train
+from tailwise.cli import warm_up_command as warm_up
 from tailwise.cli.announce import (
     BAD_INPUT,
     BROKEN_PIPE,
@@ -31,8 +32,6 @@ from tailwise.cli.announce import (
     usable_streams,
 )
 from tailwise.errors import EmptySlotsWarning, TailwiseError
-
-__all__ = ["main"]
 
 DESCRIPTION = "Choose the k labels to predict for each instance so that a utility of the whole batch is maximal."
 EXAMPLES = """\
@@ -59,6 +58,7 @@ exit codes:
 """
 
 DEBUG = "TAILWISE_DEBUG"  # if set to 1, every error shows its traceback
+QUIET = "TAILWISE_QUIET"  # if set to 1, no command tells that it is compiling
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,7 +86,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _explain(error: BaseException) -> int:
     """Report an error on standard error, and return the exit code."""
-    if os.environ.get(DEBUG, "0") not in ("", "0"):
+    if _is_set(DEBUG):
         _tell("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, OSError) and not isinstance(error, TailwiseError) and error.filename is None:
         drop_output()
@@ -133,11 +133,12 @@ def _tell(words: str) -> None:
 
 
 def _compilation_announced(options: argparse.Namespace) -> AbstractContextManager[None]:
-    """Announce compilation at a terminal; commands that do not compile must not import Numba."""
-    is_quiet = getattr(options, "quiet", False) or options.run.__module__ == data.__name__
-    if is_quiet or not sys.stderr.isatty():
-        return nullcontext()
-    return compilation_announced()
+    is_quiet = getattr(options, "quiet", False) or _is_set(QUIET)
+    return nullcontext() if is_quiet else compilation_announced()
+
+
+def _is_set(variable: str) -> bool:
+    return os.environ.get(variable, "0") not in ("", "0")
 
 
 def _build_parser() -> argparse.ArgumentParser:
@@ -149,7 +150,7 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tailwise {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (select, evaluate, train, predict, run, experiment, report, data, demo):
+    for command in (select, evaluate, train, predict, run, experiment, report, data, demo, warm_up):
         command.add_parser(commands)
     return parser
 

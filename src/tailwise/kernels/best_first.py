@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import kernel, step
+from tailwise.kernels.compiling import bundle, kernel, step
 from tailwise.kernels.heaps import Best, Waiting, offer, pop, push, sort_best
 from tailwise.kernels.label_state import call_gain_of
 from tailwise.kernels.node_weights import Weights, score_children
@@ -24,6 +24,7 @@ NO_LABEL = -1
 ROOT = 0
 
 
+@bundle
 class Branches(NamedTuple):
     """The tree: nodes level by level, so that the children of a node follow those of the node before."""
 
@@ -31,6 +32,7 @@ class Branches(NamedTuple):
     labels: np.ndarray  # int32 (nodes,): -1 for a node that is no leaf
 
 
+@bundle
 class Lines(NamedTuple):
     """A bound of each label's gain, and the largest slope and offset below each node."""
 
@@ -40,6 +42,7 @@ class Lines(NamedTuple):
     node_offsets: np.ndarray  # float64 (nodes,)
 
 
+@bundle
 class Model(NamedTuple):
     """A tree and what its nodes learned."""
 
@@ -48,6 +51,7 @@ class Model(NamedTuple):
     link: int
 
 
+@bundle
 class Room(NamedTuple):
     """What one thread needs to search."""
 

@@ -261,36 +261,34 @@ def look_near(worth, j, bench, size, q):
     best, t, logs = bench.found[VALUE], bench.found[SUM], bench.found[LOGS]
     bench.ranges[0, FIRST], bench.ranges[0, LAST] = q, q
     bench.ranges[0, LOW], bench.ranges[0, HIGH] = 0.8 * t, 1.2 * t + 0.1
-    fill_net(worth, j, bench, size, np.int64(0), q, coverage_of(worth, j) * np.exp(-logs))
-    keep_if_better(worth, j, bench, size, find_top(bench.net, size, q, bench.spare))
+    constant = fill_net(worth, j, bench, size, np.int64(0), q, coverage_of(worth, j) * np.exp(-logs))
+    top = find_top(bench.net, size, q, bench.spare)
+    # Without curves and tangents this is the value of the set.
+    if worth.is_curved or coverage_of(worth, j) > 0.0 or constant + top.total > best:
+        keep_if_better(worth, j, bench, size, top)
     return bench.found[VALUE] > best + ENOUGH * abs(best)
 
 
 @step
-def is_settled(worth, j, bench, size):
+def is_settled(bench, size, slope, offset):
     """Whether it is plain that no set is better than the best so far, of at most one instance.
 
-    What falls as sets grow gives no set more than the sum of what single instances exceed their prices by.
+    No set is worth more than the sum of what a line above single instances exceeds their prices by.
     """
-    if not worth.falls or coverage_of(worth, j) > 0.0 or bench.found[SIZE] > 1.0:
+    if bench.found[SIZE] > 1.0 or offset == np.inf:
         return False
-    _, slope, offset = line_of(worth, j, 1, 1, 1, 0.0, 0.0)
-    if worth.has_nodes:
-        node_slope, node_offset = node_line(worth, j, 0, 1.0)
-        slope += node_slope
-        offset += node_offset
     return sum_line_above(bench.values, bench.prices, size, slope, offset) <= max(0.0, bench.found[VALUE])
 
 
 @step
-def search_near_members(worth, j, bench, n_candidates):
+def search_near_members(worth, j, bench, n_candidates, slope, offset):
     """Look for a better set than the marked one, of about its size: for moves, it proves nothing; returns its value.
 
-    Writes: as search_best_set, but for the bound.
+    The line lies above what an instance can add. Writes: as search_best_set, except for the bound.
     """
     start_from_members(worth, j, bench, n_candidates)
     present = bench.found[VALUE]
-    if is_settled(worth, j, bench, n_candidates):
+    if is_settled(bench, n_candidates, slope, offset):
         return present
     size = keep_promising(worth, j, bench, n_candidates)
     if worth.falls:

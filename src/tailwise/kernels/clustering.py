@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import kernel, step
+from tailwise.kernels.compiling import bundle, kernel, step
 from tailwise.kernels.node_training import Matrix
 from tailwise.kernels.top_k import kth_largest
 
@@ -13,6 +13,7 @@ NEITHER, LEFT, RIGHT = -1, 0, 1
 LEAST_GAIN = 1e-4
 
 
+@bundle
 class Clusters(NamedTuple):
     """Two clusters while they are found; `sums` is all zero between calls."""
 

@@ -1,34 +1,47 @@
 """How kernels are compiled: cached on disk, without the interpreter lock, division by zero as in numpy."""
 
-import time
 from typing import Any
 
 from numba import njit
-from numba.core import event
 from numba.core.ccallback import CFunc
 from numba.core.sigutils import normalize_signature
 
 from tailwise.kernels.caching import make_cache
+from tailwise.kernels.compile_time import compile_seconds
+from tailwise.kernels.quick_compiler import IS_TRIED, KernelCompiler, StepCompiler, bundle, widened
 
-__all__ = ["c_function", "compile_seconds", "kernel", "part", "reordering_step", "step"]
+__all__ = ["bundle", "c_function", "compile_seconds", "kernel", "part", "reordering_step", "step"]
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 
 
-# Parts and steps are compiled into the kernels that call them, so they need no cache of their own. A part is inlined
-# before type inference. A step is a call that does not count references to arrays, which its caller holds anyway: with
-# NamedTuples of arrays, counting took two thirds of a pass. So a step must not allocate.
-part = njit(inline="always", **_OPTIONS)
-# Only kernels call steps, so they need no door for Python or C, which took a third of the compilation.
+# Steps are compiled into the kernels that call them, so they need no cache of their own, and no wrapper for calls from
+# Python or C. A call of a step does not count references to arrays, which its caller holds anyway: with NamedTuples of
+# arrays, counting took two thirds of a pass. So a step must not allocate.
 _STEP_OPTIONS = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
-step = njit(**_STEP_OPTIONS)
-# A step whose sums may be taken in another order, so that they are taken several at a time.
-reordering_step = njit(fastmath={"reassoc", "nsz"}, **_STEP_OPTIONS)
+_STEP_COMPILER = {"pipeline_class": StepCompiler} if IS_TRIED else {}
+_KERNEL_COMPILER = {"pipeline_class": KernelCompiler} if IS_TRIED else {}
+
+
+def step(function, **options):
+    """Compile into every kernel that calls it."""
+    dispatcher = njit(**_STEP_COMPILER, **_STEP_OPTIONS, **options)(function)
+    return widened(dispatcher) if IS_TRIED else dispatcher
+
+
+def part(function):
+    """Compile as a step that is always inlined."""
+    return step(function, forceinline=True)
+
+
+def reordering_step(function):
+    """Compile as a step whose sums may be taken in another order, so that several are taken at a time."""
+    return step(function, fastmath={"reassoc", "nsz"})
 
 
 def kernel(function):
     """Compile on first call, and keep the machine code on disk."""
-    dispatcher = njit(**_OPTIONS)(function)
+    dispatcher = njit(no_cfunc_wrapper=True, **_KERNEL_COMPILER, **_OPTIONS)(function)
     dispatcher._cache = make_cache(function)
     return dispatcher
 
@@ -39,29 +52,3 @@ def c_function(signature, function):
     compiled._cache = make_cache(function)
     compiled.compile()
     return compiled
-
-
-class _Stopwatch(event.Listener):
-    """Adds up the time that compilations take; those within another one are part of it."""
-
-    def __init__(self):
-        self.seconds, self._depth, self._start = 0.0, 0, 0.0
-
-    def on_start(self, event):
-        if self._depth == 0:
-            self._start = time.perf_counter()
-        self._depth += 1
-
-    def on_end(self, event):
-        self._depth -= 1
-        if self._depth == 0:
-            self.seconds += time.perf_counter() - self._start
-
-
-_stopwatch = _Stopwatch()
-event.register("numba:compile", _stopwatch)
-
-
-def compile_seconds():
-    """Seconds that this process has spent compiling so far."""
-    return _stopwatch.seconds

@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import kernel, part
+from tailwise.kernels.compiling import bundle, kernel, part
 
 
+@bundle
 class LabelTotals(NamedTuple):
     """The confusion matrix of each label, as counts."""
 
@@ -15,6 +16,7 @@ class LabelTotals(NamedTuple):
     condition_positives: np.ndarray  # int64 (m,)
 
 
+@bundle
 class InstanceTotals(NamedTuple):
     """Sums over the chosen true labels of each instance, and the largest sums that as many slots could reach.
 

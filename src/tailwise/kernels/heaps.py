@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import step
+from tailwise.kernels.compiling import bundle, step
 
 
+@bundle
 class Best(NamedTuple):
     """The best found so far, the worst of them on top; equal gains are ordered by the smaller number."""
 
@@ -15,6 +16,7 @@ class Best(NamedTuple):
     probabilities: np.ndarray  # float64 (k,)
 
 
+@bundle
 class Waiting(NamedTuple):
     """Nodes whose children are still to be seen, the one of largest bound on top."""
 

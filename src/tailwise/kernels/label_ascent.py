@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.best_set import search_near_members
-from tailwise.kernels.compiling import kernel, part, step
+from tailwise.kernels.compiling import bundle, kernel, part, step
 from tailwise.kernels.label_state import (
     ROUNDING,
     call_add_instance,
@@ -20,8 +20,9 @@ from tailwise.kernels.label_state import (
     call_refresh_line,
 )
 from tailwise.kernels.row_ascent import below, count_above
+from tailwise.kernels.set_worth import hold_candidates, is_affordable, line_of_one
 from tailwise.kernels.top_k import holds
-from tailwise.kernels.workbench import VALUE, load_candidates
+from tailwise.kernels.workbench import VALUE, put, take_logs
 
 # Candidates that are compared with the bar at a time.
 CHUNK = 32
@@ -29,6 +30,7 @@ CHUNK = 32
 LEAST_GAIN = 1e-9
 
 
+@bundle
 class RowPrices(NamedTuple):
     """What a slot of each instance is worth at present."""
 
@@ -37,6 +39,7 @@ class RowPrices(NamedTuple):
     other_position: np.ndarray  # int32 (n,): that label's place in the row, -1 for none
 
 
+@bundle
 class Undo(NamedTuple):
     """Swaps of one label move, in order, so that they can be taken back."""
 
@@ -69,12 +72,26 @@ def find_weakest(rows, terms, state, chosen, i, budget):
 
 
 @part
+def find_likely(rows, state, chosen, i, budget):
+    """Position of the label that instance i does not have and whose line is highest; -1 if it has them all."""
+    labels, values, slopes, offsets, start = rows.labels, rows.values, state.slopes, state.offsets, rows.indptr[i]
+    position, highest = -1, np.float32(-np.inf)
+    for x in range(start, rows.indptr[i + 1]):
+        line = np.float32(slopes[labels[x]] * values[x] + offsets[labels[x]])
+        if line > highest and not holds(chosen, i, budget, x - start):
+            position, highest = x - start, line
+    return position
+
+
+@part
 def find_other(rows, terms, state, chosen, i, budget, hint):
     """Position of the best label that instance i does not have, and its gain; `hint` is a likely one."""
     labels, values, slopes, offsets = rows.labels, rows.values, state.slopes, state.offsets
     start, stop = rows.indptr[i], rows.indptr[i + 1]
     position, best = -1, -np.inf
-    if hint >= 0 and not holds(chosen, i, budget, hint):
+    if hint < 0 or holds(chosen, i, budget, hint):
+        hint = find_likely(rows, state, chosen, i, budget)
+    if hint >= 0:
         position, best = hint, call_gain_of(terms, state, labels[start + hint], np.float64(values[start + hint]))
     for first in range(start, stop, CHUNK):
         last = min(first + CHUNK, stop)
@@ -107,23 +124,34 @@ def price_rows(rows, terms, state, chosen, budgets, prices, first, last):
 
 
 @step
-def load_column(worth, columns, chosen, budgets, prices, j, bench):
-    """Put the candidates of label j on the workbench, those that have it marked; returns how many there are."""
-    size = load_candidates(worth, columns, j, bench)
-    for x in range(size):
-        i = bench.instances[x]
-        bench.is_member[x] = holds(chosen, i, budgets[i], columns.positions[bench.places[x]])
-        bench.prices[x] = prices.other[i] if bench.is_member[x] else prices.weakest[i]
+def load_column(columns, chosen, budgets, prices, j, slope, offset, bench):
+    """Put the instances that have label j on the workbench, marked, and those that may be worth it; returns how many.
+
+    The line says what an instance can add at most.
+    """
+    size = 0
+    for place in range(columns.indptr[j], columns.indptr[j + 1]):
+        i = columns.instances[place]
+        is_member = holds(chosen, i, budgets[i], columns.positions[place])
+        price = prices.other[i] if is_member else prices.weakest[i]
+        put(bench, size, columns, place, price)
+        bench.is_member[size] = is_member
+        size += is_member or is_affordable(slope, offset, bench.values[size], price)
     return size
 
 
 @step
 def propose_label(worth, columns, chosen, budgets, prices, j, bench, is_wanted):
     """Whether label j has a better set at the present prices; if so, it is marked in is_wanted."""
-    size = load_column(worth, columns, chosen, budgets, prices, j, bench)
-    present = search_near_members(worth, j, bench, size)
+    hold_candidates(worth, columns, j, 1)
+    slope, offset = line_of_one(worth, j)
+    size = load_column(columns, chosen, budgets, prices, j, slope, offset, bench)
+    hold_candidates(worth, columns, j, size)
+    take_logs(worth, j, bench, size)
+    present = search_near_members(worth, j, bench, size, slope, offset)
     if not bench.found[VALUE] > present + LEAST_GAIN * abs(present):
         return False
+    is_wanted[columns.indptr[j] : columns.indptr[j + 1]] = False
     for x in range(size):
         is_wanted[bench.places[x]] = bench.is_best[x]
     return True

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import kernel, part, step
+from tailwise.kernels.compiling import bundle, kernel, part, step
 from tailwise.kernels.curvature import CONVEX, UNKNOWN
 from tailwise.kernels.laws import (
     HITS,
@@ -58,6 +58,7 @@ NEGLIGIBLE = 1e-14
 ROUNDING = 1e-13
 
 
+@bundle
 class Terms(NamedTuple):
     """What a utility is made of; read-only. Arrays without entries switch a part off."""
 
@@ -69,6 +70,7 @@ class Terms(NamedTuple):
     n_instances: float
 
 
+@bundle
 class State(NamedTuple):
     """The totals of a selection, what was decided elsewhere included; written by kernels."""
 

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import kernel, part, step
+from tailwise.kernels.compiling import bundle, kernel, part, step
 
 HITS, MISSES = 0, 1
 
 
+@bundle
 class Laws(NamedTuple):
     slots: np.ndarray  # int32 (m,): row of the label in probabilities, -1 where its expectation is semi-empirical
     probabilities: np.ndarray  # float64 (slots, 2, width): of T and of R

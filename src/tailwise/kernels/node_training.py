@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import kernel, part, step
+from tailwise.kernels.compiling import bundle, kernel, part, step
 from tailwise.kernels.lanes import LANES, add_rows, add_to_rows, as_float_bits
 
 ALPHA, SIGN, MARGIN = 0, 1, 2  # what is kept for each instance and child
@@ -14,6 +14,7 @@ NEWTON_STEPS = 3
 ONE, HALF, ZERO = np.float32(1), np.float32(0.5), np.float32(0)
 
 
+@bundle
 class Matrix(NamedTuple):
     """CSR rows of (feature, value)."""
 
@@ -22,6 +23,7 @@ class Matrix(NamedTuple):
     values: np.ndarray  # float32 (nnz,)
 
 
+@bundle
 class Settings(NamedTuple):
     """What is minimised, and how far."""
 
@@ -32,6 +34,7 @@ class Settings(NamedTuple):
     max_epochs: int
 
 
+@bundle
 class Scratch(NamedTuple):
     """Room that a thread keeps from parent to parent: where each feature and each instance stands, -1 for nowhere."""
 

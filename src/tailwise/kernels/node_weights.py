@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import kernel, step
+from tailwise.kernels.compiling import bundle, kernel, step
 
 FEATURE, START = 0, 1
 NO_FEATURE = -1
@@ -17,6 +17,7 @@ NO_FEATURE = -1
 SLOTS_NUMERATOR, SLOTS_DENOMINATOR = 8, 5
 
 
+@bundle
 class Weights(NamedTuple):
     """The tables of all parents, one after the other, in the order of the nodes; leaves have empty ones."""
 
@@ -28,6 +29,7 @@ class Weights(NamedTuple):
     biases: np.ndarray  # float32 (nodes,)
 
 
+@bundle
 class Entries(NamedTuple):
     """Weights of the children of one parent, one after the other."""
 

@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import kernel, part, step
+from tailwise.kernels.compiling import bundle, kernel, part, step
 
 # Rows of Nodes.linear: decay D, base d, weight W D^q, sum of phi; and of Nodes.product: decay D, the product.
 DECAY, BASE, WEIGHT, SUM = range(4)
 PRODUCT = 1
 
 
+@bundle
 class Nodes(NamedTuple):
     linear: np.ndarray  # float64 (m, 4, R)
     product: np.ndarray  # float64 (m, 2, R')

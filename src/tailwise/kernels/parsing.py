@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import kernel, step
+from tailwise.kernels.compiling import bundle, kernel, step
 
 __all__ = ["ERRORS", "HARD", "LineRules", "ParsedLines", "count_marks", "parse_lines"]
 
@@ -34,6 +34,7 @@ MOST_EXACT = np.uint64(2**53)
 POWERS = np.array([10.0**e for e in range(23)])
 
 
+@bundle
 class LineRules(NamedTuple):
     """What a line may look like."""
 
@@ -43,6 +44,7 @@ class LineRules(NamedTuple):
     column_limit: int
 
 
+@bundle
 class ParsedLines(NamedTuple):
     """Rows as they are read; capacity by `count_marks`."""
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import kernel, part, step
+from tailwise.kernels.compiling import bundle, kernel, part, step
 from tailwise.kernels.label_state import coefficient_of, formula_at
 
 # A Poisson variable is cut where less than exp(-DEPTH) is left on each side, below what a double can tell from 0.
@@ -24,6 +24,7 @@ DEPTH = 40.0
 ROUNDING = 2.0**-50
 
 
+@bundle
 class Columns(NamedTuple):
     """CSC columns of probabilities, which of them are selected, and what else is known of each label."""
 
@@ -39,6 +40,7 @@ class Columns(NamedTuple):
 HITS, OTHERS = 0, 1
 
 
+@bundle
 class Window(NamedTuple):
     """Where a distribution is kept: pmf[x] is the probability of start + x, for low <= x <= high."""
 

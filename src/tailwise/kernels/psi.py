@@ -105,4 +105,4 @@ def pair_order(t, q, p, n, parameters):
     """Share of the pairs of a positive and a negative instance that the selection does not put in the wrong order."""
     if p <= 0 or n - p <= FEW_NEGATIVES + FEW_NEGATIVES_SHARE * n:
         return 0.0
-    return 1 - (q - t) * (p - t) / (p * (n - p))
+    return max(0.0, 1 - (q - t) * (p - t) / (p * (n - p)))

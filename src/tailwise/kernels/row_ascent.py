@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import kernel, part, step
+from tailwise.kernels.compiling import bundle, kernel, part, step
 from tailwise.kernels.label_state import ROUNDING, SLACK, add_instance, gain_of, own_gain_of, refresh_line
 from tailwise.kernels.top_k import holds, insert
 
 
+@bundle
 class Moves(NamedTuple):
     """What the rows of a group propose. Labels and probabilities are copied here, close together in memory."""
 
@@ -23,6 +24,7 @@ class Moves(NamedTuple):
     values: np.ndarray  # float64 (group, 2, k)
 
 
+@bundle
 class Touched(NamedTuple):
     """The labels whose totals a group changed, each once."""
 

@@ -4,13 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import kernel, part, step
+from tailwise.kernels.compiling import bundle, kernel, part, step
 from tailwise.kernels.top_k import insert
 
 # Room for ranges of sizes that wait: each halving leaves one.
 STACK = 256
 
 
+@bundle
 class Rows(NamedTuple):
     """CSR rows of (label, probability), labels ascending within a row."""
 
@@ -83,6 +84,7 @@ def labels_at(rows, positions, labels):
             labels[i, c] = rows.labels[rows.indptr[i] + x] if x >= 0 else -1
 
 
+@bundle
 class Columns(NamedTuple):
     """CSC columns of (instance, place in its row, probability), instances ascending within a column."""
 
@@ -116,6 +118,7 @@ def transpose(rows, n_labels):
     return columns
 
 
+@bundle
 class Workbench(NamedTuple):
     """Room for the candidates of one label; each thread has its own."""
 

@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import kernel, part, step
+from tailwise.kernels.compiling import bundle, kernel, part, step
 from tailwise.kernels.curvature import AFFINE, PROPORTIONAL
 from tailwise.kernels.label_state import CURVATURE, Terms, coefficient_of
 from tailwise.kernels.label_state import formula_at as bare_formula_at
-from tailwise.kernels.nodes import BASE, DECAY, SUM, WEIGHT, Nodes, phi
+from tailwise.kernels.nodes import BASE, DECAY, SUM, WEIGHT, Nodes, multiply_instance, phi
 
 # Columns of Worth.base.
 T0, Q0, P0 = range(3)
@@ -35,12 +35,16 @@ BLOCK_RATIO = 4
 ALL_SIZES, GROWTH = 64, 1.1
 OFF_LINE = 1e-11
 
+# What nodes of different blocks may differ by, as a share.
+CARE = 1e-4
+
 
 # Rows of Worth.curves: t * sum of weight * exp(q * log decay + t * rate) lies above the product nodes, since
 # log 1/(1 - e + e s) <= e times that of the label's largest e, over the largest e.
 CURVE_WEIGHT, LOG_DECAY, RATE = range(3)
 
 
+@bundle
 class Worth(NamedTuple):
     terms: Terms  # where a user's formula was found to be a line, its curvature says so
     base: np.ndarray  # float64 (m, 3): t and q of what was decided elsewhere, p
@@ -49,7 +53,9 @@ class Worth(NamedTuple):
         np.ndarray
     )  # float64 (m,): the factor of each label, less what is covered elsewhere; (0,) without coverage
     blocks: np.ndarray  # int64 (m + 1,): where the blocks of a label start in nodes; (0,) without nodes
-    nodes: Nodes  # a row for each block, nothing selected; a SUM only where something was decided elsewhere
+    nodes: Nodes  # a row for each block, nothing selected, logarithms for DECAY of the linear form; a SUM only where
+    # something was decided elsewhere
+    known: np.ndarray  # int64 (m,): how many blocks of a label hold its candidates so far; see hold_candidates
     curves: np.ndarray  # float64 (blocks, 3, R'): of the product nodes; see above
     has_nodes: bool
     has_base: bool
@@ -122,7 +128,7 @@ def base_at_nodes(worth, j, b, q):
     """What a set of q instances, whatever they are, changes in the worth of what was decided elsewhere."""
     linear, row, value = worth.nodes.linear, row_of(worth, j, b), 0.0
     for r in range(linear.shape[2]):
-        value += linear[row, WEIGHT, r] * linear[row, SUM, r] * np.expm1(q * np.log(linear[row, DECAY, r]))
+        value += linear[row, WEIGHT, r] * linear[row, SUM, r] * np.expm1(q * linear[row, DECAY, r])
     return value
 
 
@@ -159,7 +165,7 @@ def add_nodes(worth, j, b, q, values, size, net):
     """Add what the nodes give to each of `size` instances, in a set of q."""
     linear, row, n_plain = worth.nodes.linear, row_of(worth, j, b), worth.nodes.n_plain
     for r in range(linear.shape[2]):
-        weight = linear[row, WEIGHT, r] * np.exp(q * np.log(linear[row, DECAY, r]))
+        weight = linear[row, WEIGHT, r] * np.exp(q * linear[row, DECAY, r])
         base = linear[row, BASE, r]
         if r < n_plain:
             for x in range(size):
@@ -176,12 +182,48 @@ def node_line(worth, j, b, q):
     largest = worth.nodes.largest[j]
     slope, offset = 0.0, 0.0
     for r in range(linear.shape[2]):
-        weight = linear[row, WEIGHT, r] * np.exp(q * np.log(linear[row, DECAY, r]))
+        weight = linear[row, WEIGHT, r] * np.exp(q * linear[row, DECAY, r])
         if r < n_plain:
             slope += weight * phi(largest, linear[row, BASE, r]) / max(largest, 1e-300)
         else:
             offset += weight * phi(1.0 - largest, linear[row, BASE, r])
     return slope, offset
+
+
+@step
+def hold_candidates(worth, columns, j, size):
+    """Multiply the candidates of label j into the nodes of the blocks of all sets up to this size, once.
+
+    The nodes of large sets are rarely looked at. Writes: worth.nodes and worth.known, of label j only.
+    """
+    if worth.has_nodes and size > 0:
+        n_blocks = block_of(size) + 1
+        for b in range(worth.known[j], n_blocks):
+            for x in range(columns.indptr[j], columns.indptr[j + 1]):
+                multiply_instance(worth.nodes, row_of(worth, j, b), np.float64(columns.values[x]))
+        worth.known[j] = max(worth.known[j], n_blocks)
+
+
+@step
+def line_of_one(worth, j):
+    """Slope and offset of a line above what one more instance adds to any set; an infinite one if there is none.
+
+    What falls as sets grow adds most to the empty set.
+    """
+    if not worth.falls:
+        return 0.0, np.inf
+    _, slope, offset = line_of(worth, j, 1, 1, 1, 0.0, 0.0)
+    if worth.has_nodes:
+        node_slope, node_offset = node_line(worth, j, 0, 1.0)
+        slope += node_slope
+        offset += node_offset
+    return slope + coverage_of(worth, j), offset
+
+
+@part
+def is_affordable(slope, offset, e, price):
+    """Whether an instance may be worth its price, by a line above what it can add; rounding aside."""
+    return slope * e + offset + CARE * (abs(slope) * e + abs(offset)) > price
 
 
 @step

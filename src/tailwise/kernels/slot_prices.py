@@ -4,19 +4,41 @@ import numpy as np
 
 from tailwise.kernels.best_set import search_best_set
 from tailwise.kernels.compiling import kernel, step
+from tailwise.kernels.set_worth import hold_candidates, is_affordable, line_of_one
 from tailwise.kernels.top_k import insert
-from tailwise.kernels.workbench import BOUND, SIZE, load_candidates
+from tailwise.kernels.workbench import BOUND, SIZE, put, take_logs
 
 # Shares are counted in parts of this, in 16 bits.
 WHOLE = 65_535
 
 
 @step
+def load_priced(worth, columns, prices, j, shares, rate, bench):
+    """Put the candidates of label j that may be worth their price on the workbench; returns how many there are.
+
+    Writes: shares of the others, which are in no best set.
+    """
+    hold_candidates(worth, columns, j, 1)
+    slope, offset = line_of_one(worth, j)
+    size = 0
+    for place in range(columns.indptr[j], columns.indptr[j + 1]):
+        price = prices[columns.instances[place]]
+        put(bench, size, columns, place, price)
+        if is_affordable(slope, offset, bench.values[size], price):
+            size += 1
+        else:
+            shares[place] = np.uint16((1.0 - rate) * np.float64(shares[place]))
+    hold_candidates(worth, columns, j, size)
+    take_logs(worth, j, bench, size)
+    return size
+
+
+@step
 def bound_labels(worth, columns, prices, sizes, bounds, shares, rate, counts, bench, first, last):
     for j in range(first, last):
-        size = load_candidates(worth, columns, j, bench)
-        for x in range(size):
-            bench.prices[x] = prices[bench.instances[x]]
+        if columns.indptr[j] == columns.indptr[j + 1]:
+            continue  # no candidate: no set, and no row in the nodes
+        size = load_priced(worth, columns, prices, j, shares, rate, bench)
         search_best_set(worth, j, bench, size, sizes[j])
         bounds[j], sizes[j] = bench.found[BOUND], np.int64(bench.found[SIZE])
         for x in range(size):
@@ -33,7 +55,7 @@ def bound_part(worth, columns, prices, sizes, bounds, shares, rate, counts, benc
     Shapes: prices, counts (n,); sizes, bounds (m,); shares (nnz,), by columns. Reads: sizes, guesses of the best sets'.
     Writes: sizes; bounds, upper ones of what the best sets are worth less their prices; counts, to which 1 is added for
     every set that an instance is in; shares, running means of whether a candidate is in the best set of its label, in
-    parts of WHOLE.
+    parts of WHOLE. Assumes: bounds and sizes are 0 for labels without candidates.
     """
     bound_labels(worth, columns, prices, sizes, bounds, shares, rate, counts, bench, first, last)
 

@@ -5,10 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.best_first import NO_LABEL, search_row
-from tailwise.kernels.compiling import kernel, step
+from tailwise.kernels.compiling import bundle, kernel, step
 from tailwise.kernels.label_state import call_add_instance, call_refresh_line
 
 
+@bundle
 class Places(NamedTuple):
     """Where the labels and nodes stand in the tree."""
 

@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.best_first import NO_LABEL, ROOT, probability_of, score_row
-from tailwise.kernels.compiling import kernel, step
+from tailwise.kernels.compiling import bundle, kernel, step
 
 
+@bundle
 class Known(NamedTuple):
     """The nodes whose probability is known for the instance at hand."""
 

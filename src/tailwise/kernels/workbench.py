@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import reordering_step, step
+from tailwise.kernels.compiling import bundle, part, reordering_step, step
 from tailwise.kernels.label_state import LARGEST_BELOW_ONE
 from tailwise.kernels.nodes import BASE, DECAY, WEIGHT, phi
 from tailwise.kernels.set_worth import base_at_nodes, block_of, coverage_of, formula_at, products_at, row_of
@@ -17,20 +17,22 @@ BOUND, VALUE, SIZE, SUM, LOGS, TOUCHED = range(6)
 FIRST, LAST, LOW, HIGH = range(4)
 
 
+@part
+def put(bench, x, columns, place, price):
+    """Put the candidate at a place in the columns on the workbench, as number x."""
+    bench.places[x], bench.instances[x] = place, columns.instances[place]
+    bench.values[x], bench.prices[x] = columns.values[place], price
+
+
 @step
-def load_candidates(worth, columns, j, bench):
-    """Put the candidates of label j on the workbench, without their prices; returns how many there are."""
-    start = columns.indptr[j]
-    size = columns.indptr[j + 1] - start
-    for x in range(size):
-        bench.places[x], bench.instances[x] = start + x, columns.instances[start + x]
-        bench.values[x] = columns.values[start + x]
+def take_logs(worth, j, bench, size):
+    """Prepare the candidates on the workbench for coverage, if it counts."""
     if coverage_of(worth, j) > 0.0:
         for x in range(size):
             bench.logs[x] = -np.log1p(-min(bench.values[x], LARGEST_BELOW_ONE))
-    return size
 
 
+@bundle
 class Top(NamedTuple):
     """The largest positive numbers of an array: how many, their sum, the least of them."""
 
@@ -111,7 +113,7 @@ def node_value(worth, j, bench, size, q):
         for x in range(size):
             if bench.is_member[x]:
                 total += phi(bench.values[x] if r < n_plain else 1.0 - bench.values[x], linear[row, BASE, r])
-        value += linear[row, WEIGHT, r] * np.exp(q * np.log(linear[row, DECAY, r])) * total
+        value += linear[row, WEIGHT, r] * np.exp(q * linear[row, DECAY, r]) * total
     return value
 
 
