@@ -1,13 +1,18 @@
-"""Which tests `make quick` leaves out: those that are marked slow here. A new test is quick until it is named below.
+"""Which tests `make quick` leaves out: those that are marked slow or repeated here. A new test is quick until then.
 
 It takes at most a minute on two cores where kernels are compiled already (`--durations=60` shows what takes long).
+The run with bounds checks leaves out what is repeated: the same kernels on other numbers.
 """
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
+# Tests compare what commands print, whether or not they have to compile.
+os.environ["TAILWISE_QUIET"] = "1"
 
 # They start processes, a browser or the whole site, or take seconds each.
 SLOW = (
@@ -50,14 +55,15 @@ SLOW = (
     "selection/test_selection_properties.py::test_same_seed_same_bytes_for_any_number_of_workers",
     "selection/test_selection_properties.py::test_the_form_of_the_input_does_not_matter",
     "selection/test_selection_properties.py::test_workers_do_not_matter_where_work_is_shared",
-    "kernels/test_compiling.py",
+    "kernels/",
     "fuzz/test_fuzz_files.py",
     "test_portability.py",
+    "test_warming.py",
     "engines/test_threads.py::test_same_bytes_for_every_number_of_workers",
     "engines/test_threads.py::test_selecting_works_in_a_forked_child",
 )
 
-# Of the many parameters of each of their tests, one in so many is quick: the first, and every n-th after it.
+# Of the many parameters of each of their tests the first and every n-th after it count, the others are repeated.
 ONE_IN = {
     "certificates/test_certificate_soundness.py": 50,
     "models/test_tree_search.py": 6,
@@ -65,7 +71,7 @@ ONE_IN = {
     "expectations/test_exact_value.py": 6,
     "expectations/test_poisson_binomial.py": 2,
     "expectations/test_theory.py": 3,
-    "fuzz/test_fuzz_selection.py": 5,
+    "fuzz/test_fuzz_selection.py": 3,
     "golden/test_golden_selections.py": 8,
     "selection/test_ascent.py": 2,
     "selection/test_global.py": 10,
@@ -80,5 +86,14 @@ def pytest_collection_modifyitems(items):
         file = item.path.relative_to(HERE).as_posix()
         test = f"{file}::{getattr(item, 'originalname', item.name)}"
         n_before[test] = n_before.get(test, -1) + 1
-        if test.startswith(SLOW) or n_before[test] % ONE_IN.get(file, 1):
+        if test.startswith(SLOW):
             item.add_marker(pytest.mark.slow)
+        if n_before[test] % ONE_IN.get(file, 1):
+            item.add_marker(pytest.mark.repeated)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def heed_ctrl_c():
+    """A shell that runs the tests in the background has them ignore Ctrl-C, which some of them send."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -32,6 +32,7 @@ RANKS = {
     "selection": 6,
     "online": 6,
     "runs": 7,
+    "warming": 7,
     "experiments": 8,
     "report": 9,
     "cli": 10,
@@ -131,6 +132,25 @@ def test_functions_are_short():
     assert lengths[int(0.9 * (len(lengths) - 1))] <= 20
 
 
+def test_compiled_code_calls_no_kernel():
+    """Kernels are kept on disk without what it takes to link them into other functions; shared code is a step."""
+    functions = [
+        node
+        for path in (SOURCE / "kernels").glob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef) and node.decorator_list
+    ]
+    names = {node.name for node in functions for mark in node.decorator_list if ast.unparse(mark).startswith("kernel")}
+    calls = {
+        (node.name, call.func.id)
+        for node in functions
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+    }
+    assert len(names) > 30
+    assert [(caller, called) for caller, called in calls if called in names] == []
+
+
 # What is public
 
 MODULES = sorted(find_modules(SOURCE))
@@ -161,17 +181,24 @@ def test_other_names_are_not_there():
         tailwise.chose  # noqa: B018
 
 
+def is_explained(name, value):
+    """Whether a class or function has words of its own, not only the signature that a dataclass is given."""
+    words = (value.__doc__ or "").strip()
+    return words and not words.startswith(f"{name}(")
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_modules_and_their_public_names_are_explained(name):
     module = importlib.import_module(name)
     assert (module.__doc__ or "").strip()
-    for public in getattr(module, "__all__", ()):
-        value = getattr(module, public)
-        is_ours = getattr(value, "__module__", "").startswith("tailwise")  # kernels.part and step are made by Numba
-        if is_ours and (inspect.isclass(value) or inspect.isroutine(value)):
-            words = (value.__doc__ or "").strip()
-            assert words, f"{name}.{public} has no docstring"
-            assert not words.startswith(f"{public}("), f"{name}.{public} has only the docstring of a dataclass"
+    public = {
+        each: value
+        for each, value in vars(module).items()
+        if not each.startswith("_") and (inspect.isclass(value) or inspect.isfunction(value))
+    }
+    own = {each: value for each, value in public.items() if value.__module__ == name and value.__name__ == each}
+    is_kernel = part_of(name) == "kernels"  # where formulas are named after what they compute
+    assert is_kernel or [each for each, value in own.items() if not is_explained(each, value)] == []
 
 
 @pytest.mark.parametrize("module", ["tailwise", "tailwise.errors", "tailwise.cli.main"])

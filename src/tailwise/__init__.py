@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tailwise.runs.run import Run, run
     from tailwise.selection import Selection, certify, expected_utility, select
     from tailwise.utilities import LabelPriors
+    from tailwise.warming import warm_up
 
 __version__ = "0.1.0"
 
@@ -54,6 +55,7 @@ _HOMES = {
     "shift_to_priors": "tailwise.models",
     "trade_off": "tailwise.experiments",
     "utilities": "tailwise",
+    "warm_up": "tailwise.warming",
 }
 
 __all__ = [
@@ -81,6 +83,7 @@ __all__ = [
     "shift_to_priors",
     "trade_off",
     "utilities",
+    "warm_up",
 ]
 
 

@@ -12,6 +12,8 @@ Interrupted           (a KeyboardInterrupt) Ctrl-C during a search; `best` holds
 EmptySlotsWarning     (a UserWarning)       instances with fewer candidates than their budget have empty slots
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 __all__ = [
@@ -71,3 +73,13 @@ class Interrupted(KeyboardInterrupt):
 
 class EmptySlotsWarning(UserWarning):
     """Some instances have fewer candidates than their budget, which leaves empty slots (-1)."""
+
+
+@contextmanager
+def extra_needed(need: str, install: str) -> Iterator[None]:
+    """Say how to install what an import within the block misses."""
+    try:
+        yield
+    except ImportError as error:
+        msg = f"{need}, which is not installed. Install it with: pip install {install}"
+        raise MissingExtraError(msg) from error

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from reference import selection as reference
+from reference.formulas import shrunk
 
 import tailwise as tw
 from tailwise.errors import InputError, UtilityError
@@ -119,7 +120,7 @@ def test_formulas_that_gain_by_filling_are_refused_where_slots_are_filled():
 
 
 def test_formulas_are_certified_by_the_semi_empirical_expectation_only():
-    formula = Utility.from_formula(lambda t, q, p: t / (q + 1.0), name="own")
+    formula = Utility.from_formula(shrunk, name="own")
     with pytest.raises(InputError, match="own") as caught:
         tw.certify(MATRIX, formula, 2, expectation="exact")
     assert "semi" in str(caught.value)  # the remedy

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from reference import optimum
 from reference import selection as reference
+from reference.formulas import compiled, shrunk
 
 import tailwise as tw
 from tailwise.datasets import zipf_candidates
@@ -47,8 +48,7 @@ def test_without_a_selection_it_is_that_of_select(text):
 
 def test_auto_is_resolved():
     assert tw.certify(MATRIX, "macro-f1", 2, rounds=1).expectation == "exact"
-    formula = tw.utilities.Utility.from_formula(lambda t, q, p: t / (q + 1.0))
-    assert tw.certify(MATRIX, formula, 2, rounds=1).expectation == "semi"
+    assert tw.certify(MATRIX, compiled(shrunk), 2, rounds=1).expectation == "semi"
 
 
 def test_it_stops_at_the_gap_asked_for():

@@ -59,8 +59,9 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize(("words", "message"), FILES.values(), ids=FILES)
-def test_bad_files_in_a_process_of_its_own(run, bad_folder, words, message):
+@pytest.mark.parametrize("name", ["truncated file", "logits"])
+def test_bad_files_in_a_process_of_its_own(run, bad_folder, name):
+    words, message = FILES[name]
     before = list_contents(bad_folder)
     done = run(bad_folder, *words.split())
     assert done.code == 2
@@ -138,8 +139,8 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize(("words", "message"), OPTIONS.values(), ids=OPTIONS)
-def test_bad_options(bad_folder, monkeypatch, capsys, words, message):
+@pytest.mark.parametrize(("words", "message"), (FILES | OPTIONS).values(), ids=FILES | OPTIONS)
+def test_bad_files_and_options(bad_folder, monkeypatch, capsys, words, message):
     monkeypatch.chdir(bad_folder)
     before = list_contents(bad_folder)
     assert main(words.split()) == 2

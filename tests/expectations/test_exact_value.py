@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from reference import expectations as reference
 from reference import utilities
+from reference.formulas import rooted
 
 import tailwise as tw
 from tailwise.errors import InputError
@@ -47,11 +48,6 @@ def near(value):
 def near_by_quadrature(value):
     """Small values too: a relative error, down to rounding."""
     return pytest.approx(value, rel=1e-6, abs=1e-15)
-
-
-def smoothed(t, q, p):
-    """Neither 0 where t is, nor bounded by 1."""
-    return math.sqrt(t + 0.5) * 3 / (1.0 + q) - 0.01 * p
 
 
 def random_column(rng, n, kind):
@@ -130,10 +126,10 @@ def test_random_sparse_problem(name):
 @pytest.mark.parametrize("compiled", [True, False])
 def test_own_formula(compiled):
     matrix, chosen = random_problem(4, 8, 12)
-    utility = Utility.from_formula(smoothed, compiled=compiled)
+    utility = Utility.from_formula(rooted, compiled=compiled)
     slow = [
         reference.enumerate_label(
-            lambda y, z: smoothed(float(np.dot(y, z)), float(sum(z)), float(sum(y))), matrix[:, j], chosen[:, j]
+            lambda y, z: rooted(float(np.dot(y, z)), float(sum(z)), float(sum(y))), matrix[:, j], chosen[:, j]
         )
         for j in range(12)
     ]

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from reference import expectations as reference
 from reference import utilities
+from reference.formulas import smoothed
 
 import tailwise as tw
 from tailwise.errors import FormulaError, InputError, UtilityError
@@ -44,9 +45,6 @@ def test_mean_agrees_with_the_exact_expectation(name):
 
 
 def test_own_formula():
-    def smoothed(t, q, p):
-        return (t + 0.1) / (q + p - t + 0.1)
-
     matrix, labels = random_problem(2)
     is_chosen = [[j in row for j in range(M)] for row in labels]
     columns = zip(matrix.T, np.transpose(is_chosen), strict=True)

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from tailwise.datasets import save
-from tailwise.experiments.experiment_data import open_data
+from tailwise.experiments.experiment_data import ExperimentData
 
 N_TRAIN, N_TEST, N_LABELS = 400, 120, 40
 
@@ -38,7 +38,7 @@ def folder(tmp_path, problem):
 @pytest.fixture
 def given(folder, tmp_path):
     """The data of an experiment with probabilities from a file."""
-    return open_data(folder, folder.parent / "probabilities.npz", tmp_path)
+    return ExperimentData(folder, folder.parent / "probabilities.npz", tmp_path)
 
 
 @pytest.fixture
@@ -46,4 +46,4 @@ def untrained(folder, tmp_path):
     """The data of an experiment without probabilities: a label tree is trained when asked for."""
     store = tmp_path / "store"
     store.mkdir()
-    return open_data(folder, None, store)
+    return ExperimentData(folder, None, store)

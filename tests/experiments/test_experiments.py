@@ -10,7 +10,6 @@ from tailwise.datasets import CATALOGUE, write_synthetic
 from tailwise.errors import FileError, InputError
 from tailwise.experiments import experiment_data as data_module
 from tailwise.experiments.experiment import Measured, average, name_run
-from tailwise.experiments.experiment_names import EXPERIMENTS
 from tailwise.experiments.head_labels import HeadLabels
 from tailwise.experiments.label_tree_table import LabelTreeTable
 from tailwise.experiments.main_table import ExtendedTable, MainTable
@@ -18,7 +17,7 @@ from tailwise.experiments.mixed import Mixed
 from tailwise.experiments.paper_figures import paper_values
 from tailwise.experiments.parameter_study import Parameters
 from tailwise.experiments.results_folder import ResultsFolder
-from tailwise.experiments.run_experiment import identify, run_experiment
+from tailwise.experiments.run_experiment import EXPERIMENTS, identify, run_experiment
 from tailwise.experiments.strategies import PAPER_STRATEGIES, STRATEGIES
 from tailwise.experiments.true_labels import TrueLabels
 from tailwise.models import shift_to_priors
@@ -103,7 +102,7 @@ def test_extended_table_averages_over_seeds(given):
 
 def test_without_training_labels_strategies_that_need_them_are_left_out(folder, given):
     (folder / "Y.trn.npz").unlink()
-    data = data_module.open_data(folder, folder.parent / "probabilities.npz", folder)
+    data = data_module.ExperimentData(folder, folder.parent / "probabilities.npz", folder)
     names = {run["strategy"] for run in MainTable(budgets=(2,)).list_runs(data)}
     assert names == {"Top-K", "Macro-P", "Macro-R", "Macro-F1", "Cov"}
     results = make(MainTable(budgets=(2,)), data)
@@ -269,7 +268,7 @@ def test_head_labels_stand_beside_the_papers(given, monkeypatch):
 def test_a_benchmark_brings_its_propensity_model(given, monkeypatch):
     as_benchmark("Amazon-670K", monkeypatch)
     assert given.name == "Amazon-670K"
-    assert given.propensity == (0.6, 2.6)
+    assert given.source.propensity == (0.6, 2.6)
     row = row_of(make(MainTable(budgets=(2,)), given).tables[0], "PS-K")
     selection = tw.select(given.candidates, "ps-precision(0.6, 2.6)", 2, priors=given.priors)
     assert row.values["precision"] == given.evaluate(selection, 2)["precision"]
@@ -290,7 +289,7 @@ def test_kept_probabilities_of_other_data_are_refused(untrained):
 
 def test_synthetic_data_are_not_taken_for_the_benchmark(tmp_path):
     write_synthetic("Eurlex-4K", tmp_path / "drawn", scale=0.02)
-    data = data_module.open_data(tmp_path / "drawn", None, tmp_path)
+    data = data_module.ExperimentData(tmp_path / "drawn", None, tmp_path)
     assert data.source.benchmark is None
     assert data.name == "Eurlex-4K (synthetic)"
 

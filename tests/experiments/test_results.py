@@ -1,6 +1,7 @@
 """Results come back from JSON as they were; what does not fit is named by its place."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 
@@ -27,7 +28,7 @@ CURVE = MeanCurve(
 
 
 def make_record():
-    record = {"tables": [TABLE.to_dict()], "curves": [CURVE.to_dict()], "notes": ["a note"], "seconds": 2, "more": {}}
+    record = {"tables": [asdict(TABLE)], "curves": [asdict(CURVE)], "notes": ["a note"], "seconds": 2, "more": {}}
     return json.loads(json.dumps(record))
 
 

@@ -18,6 +18,7 @@ _WEIGHTS = (0.0, 0.0, 0.3, 1.0, 1.0, 2.5)
 # Elsewhere, where negatives count at their mean, there are none or a thousandth of one at least.
 _ELSEWHERE = (0.0, 0.0, 0.4, 1.0, 0.999, 1e-20)
 _NEARLY_ONE = (1.0, 1 - 1e-16, 0.999)
+_SCALES = (0.5, 0.1, 0.01, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 _PALETTES = {
     "plain": None,
     "ties": (0.2, 0.5, 0.5, 0.5),
@@ -140,10 +141,10 @@ def _draw_weights(rng, problem):
 
 
 def _draw_context(rng, m):
-    """Expected, observed, or both; in a third of the problems only half of it counts."""
+    """Expected, observed, or both; in a third of the problems only a part of it counts."""
     kinds = [(False,), (True,), (False, True)][int(rng.integers(3))]
     parts = tuple(_draw_part(rng, m, is_observed=is_observed) for is_observed in kinds)
-    return Context(parts, 0.5 if rng.random() < 0.3 else 1.0)
+    return Context(parts, _SCALES[int(len(_SCALES) * rng.random())])
 
 
 def _draw_part(rng, m, *, is_observed):

@@ -96,7 +96,11 @@ class Problem:
         ]
 
     def probabilities(self):
-        """What is handed to tailwise."""
+        """What is handed to tailwise; single precision as Candidates, which small batches do not widen."""
+        return tw.Candidates.of(self.numbers()) if self.dtype == "float32" else self.numbers()
+
+    def numbers(self):
+        """The probabilities in the form of the problem."""
         numbers = self.matrix.astype(self.dtype)
         if self.form == DENSE:
             return numbers

@@ -58,7 +58,7 @@ def _part_literal(part):
 
 
 def _input_literal(problem):
-    probabilities = problem.probabilities()
+    probabilities = problem.numbers()
     if problem.form == DENSE:
         return _typed(probabilities)
     if problem.form == SPARSE:

@@ -23,15 +23,21 @@ _USES_NEGATIVES = ("macro-balanced-accuracy", "macro-gmean", "macro-hmean", "mac
 
 
 class Term(NamedTuple):
-    """A part of a mixture: factor * name(parameters, weights); no weights are weights of 1."""
+    """A part of a mixture: factor * name(parameters, weights); no weights are weights of 1.
+
+    The parameters of "weighted" are four tuples with a number for each label.
+    """
 
     factor: float
     name: str
     parameters: tuple = ()
     weights: tuple = ()
 
-    def factor_of(self, j):
-        return self.factor * self.weights[j] if self.weights else self.factor
+    def of_label(self, j):
+        """What the term is for a single label: no weights, and of "weighted" its four numbers."""
+        factor = self.factor * self.weights[j] if self.weights else self.factor
+        parameters = tuple(each[j] for each in self.parameters) if self.name == "weighted" else self.parameters
+        return Term(factor, self.name, parameters)
 
 
 class Batch(NamedTuple):
@@ -68,19 +74,23 @@ def semi_empirical(terms, batch, j, column, chosen, elsewhere=NOTHING):
     """psi of the expected counts; coverage by its expectation, which is as easy."""
     counts = add_elsewhere(expected_counts(column, chosen), elsewhere)
     total = []
-    for term in terms:
+    for term in terms_of_label(terms, j):
         if term.name == "coverage":
             psi = (1 - elsewhere.failure * failure_chance(column, chosen)) / batch.n_labels
         else:
-            psi = measure(term, batch, j, without_few_negatives(term.name, counts))
-        total.append(term.factor_of(j) * psi)
+            psi = measure(term, batch, without_few_negatives(term.name, counts))
+        total.append(term.factor * psi)
     return math.fsum(total)
+
+
+def terms_of_label(terms, j):
+    return tuple(term.of_label(j) for term in terms)
 
 
 def exact_by_enumeration(terms, batch, j, column, chosen, elsewhere=NOTHING):
     """The expectation of psi: a sum over all 2^n ways in which the label may turn out."""
     n, selected = len(column), sum(1 << i for i in chosen)
-    psi = tabulate_psi(tuple(terms), batch, j, n, len(chosen), elsewhere)
+    psi = tabulate_psi(terms_of_label(terms, j), batch, n, len(chosen), elsewhere)
     return math.fsum(
         chance * psi[(outcome & selected).bit_count()][(outcome & ~selected).bit_count()]
         for outcome, chance in enumerate(chances_of_outcomes(tuple(column)))
@@ -90,7 +100,7 @@ def exact_by_enumeration(terms, batch, j, column, chosen, elsewhere=NOTHING):
 
 def exact_by_laws(terms, batch, j, column, chosen, elsewhere=NOTHING):
     """The same in polynomial time: hits and misses are independent, and both have Poisson-binomial laws."""
-    psi = tabulate_psi(tuple(terms), batch, j, len(column), len(chosen), elsewhere)
+    psi = tabulate_psi(terms_of_label(terms, j), batch, len(column), len(chosen), elsewhere)
     hits = poisson_binomial([column[i] for i in sorted(chosen)])
     misses = poisson_binomial([eta for i, eta in enumerate(column) if i not in chosen])
     return math.fsum(
@@ -120,44 +130,44 @@ def poisson_binomial(etas):
 
 
 @functools.lru_cache(maxsize=256)
-def tabulate_psi(terms, batch, j, n, q, elsewhere):
+def tabulate_psi(terms, batch, n, q, elsewhere):
     """psi at q selected instances of n, for each number of hits (rows) and misses: expected over those elsewhere."""
     hits, misses = poisson(elsewhere.hits), poisson(elsewhere.misses)
     n_rows, n_columns = q + len(hits), n - q + len(misses)
-    total = [[_psi_at(terms, batch, j, q, a, b, elsewhere) for b in range(n_columns)] for a in range(n_rows)]
+    total = [[_psi_at(terms, batch, q, a, b, elsewhere) for b in range(n_columns)] for a in range(n_rows)]
     after_hits = [_average(total[a : a + len(hits)], hits) for a in range(q + 1)]
     return [
         [
-            _dot(misses, row[b : b + len(misses)]) + _psi_at_means(terms, batch, j, n, q, a, b, elsewhere)
+            _dot(misses, row[b : b + len(misses)]) + _psi_at_means(terms, batch, n, q, a, b, elsewhere)
             for b in range(n - q + 1)
         ]
         for a, row in enumerate(after_hits)
     ]
 
 
-def _psi_at(terms, batch, j, q, hits, misses, elsewhere):
+def _psi_at(terms, batch, q, hits, misses, elsewhere):
     """What depends on all hits and all misses, those elsewhere included; known ones are still to be added."""
     tp, fn, q = hits + elsewhere.known_hits, misses + elsewhere.known_misses, q + elsewhere.q
     counts = Counts(tp, q - tp, fn, batch.n_instances - q - fn)
     parts = []
     for term in terms:
         if term.name == "macro-balanced-accuracy":
-            parts.append(term.factor_of(j) * _divide(tp, tp + fn) / (2 * batch.n_labels))
+            parts.append(term.factor * _divide(tp, tp + fn) / (2 * batch.n_labels))
         elif term.name != "coverage":
-            parts.append(term.factor_of(j) * measure(term, batch, j, counts))
+            parts.append(term.factor * measure(term, batch, counts))
     return math.fsum(parts)
 
 
-def _psi_at_means(terms, batch, j, n, q, hits, misses, elsewhere):
+def _psi_at_means(terms, batch, n, q, hits, misses, elsewhere):
     """Coverage, and specificity, for which what is elsewhere counts at its mean."""
     negatives = n - hits - misses + elsewhere.n - elsewhere.p
     true_negatives = n - q - misses + elsewhere.n - elsewhere.p - (elsewhere.q - elsewhere.t)
     parts = []
     for term in terms:
         if term.name == "macro-balanced-accuracy":
-            parts.append(term.factor_of(j) * _divide(true_negatives, negatives) / (2 * batch.n_labels))
+            parts.append(term.factor * _divide(true_negatives, negatives) / (2 * batch.n_labels))
         elif term.name == "coverage":
-            parts.append(term.factor_of(j) * (1 if hits else 1 - elsewhere.failure) / batch.n_labels)
+            parts.append(term.factor * (1 if hits else 1 - elsewhere.failure) / batch.n_labels)
     return math.fsum(parts)
 
 
@@ -194,15 +204,15 @@ def failure_chance(column, chosen):
     return math.prod(1 - column[i] for i in chosen)
 
 
-def measure(term, batch, j, counts):
-    """What label j adds to a utility, from its confusion matrix."""
+def measure(term, batch, counts):
+    """What a label adds to a utility, from its confusion matrix."""
     tp, fp, fn, tn = counts
     if term.name == "precision":
         return tp / batch.n_slots
     if term.name == "hamming":
         return (tp + tn) / (batch.n_instances * batch.n_labels)
     if term.name == "weighted":
-        w00, w01, w10, w11 = (weights[j] for weights in term.parameters)
+        w00, w01, w10, w11 = term.parameters
         return (w00 * tn + w01 * fp + w10 * fn + w11 * tp) / batch.n_instances
     if term.name in FORMULAS:
         return FORMULAS[term.name](tp, tp + fp, tp + fn) / batch.n_labels
@@ -224,7 +234,7 @@ def _h_mean(tp, fp, fn, tn):
 
 def _auc(tp, fp, fn, tn):
     positives, negatives = tp + fn, fp + tn
-    return 1 - (fp / negatives) * (fn / positives) if positives > 0 and negatives > 0 else 0.0
+    return max(0.0, 1 - (fp / negatives) * (fn / positives)) if positives > 0 and negatives > 0 else 0.0
 
 
 _MACRO = {

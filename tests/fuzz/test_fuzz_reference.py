@@ -126,7 +126,7 @@ def test_specificity_and_coverage_with_what_is_elsewhere():
 
 def test_weights_of_outcomes():
     term = Term(1.0, "weighted", ((1.0,), (10.0,), (100.0,), (1000.0,)))
-    assert measure(term, Batch(10, 1, 1), 0, Counts(1, 2, 3, 4)) == (1000 + 20 + 300 + 4) / 10
+    assert measure(term.of_label(0), Batch(10, 1, 1), Counts(1, 2, 3, 4)) == (1000 + 20 + 300 + 4) / 10
 
 
 @pytest.mark.parametrize(

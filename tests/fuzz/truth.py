@@ -24,6 +24,8 @@ class Truth:
 
     def value(self, rows, expectation, *, n_slots=None):
         """The expected utility of a selection; of all slots, or of as many as are said beside those elsewhere."""
+        if all(term.name != "precision" for term in self.problem.terms):
+            n_slots = None  # nothing else is divided by them
         sets = [frozenset(i for i, row in enumerate(rows) if j in row) for j in range(self.m)]
         return math.fsum(self.label_value(j, chosen, expectation, n_slots) for j, chosen in enumerate(sets))
 

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+import scipy
 import scipy.sparse as sp
 
 import tailwise as tw
@@ -11,6 +12,8 @@ from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.matrices import as_indicator, canonical_csr
 from tailwise.models.adapters import from_pecos
+
+SCIPY = tuple(int(part) for part in scipy.__version__.split(".")[:2])
 
 N, M = 6, 5
 TRUTH = (np.arange(N)[:, None] % M == np.arange(M)).astype(float)
@@ -176,7 +179,8 @@ def test_room_after_the_last_row_is_no_entry():
 def test_an_array_of_one_dimension_is_no_matrix():
     line = sp.coo_array(np.ones(4))
     assert "must be a matrix with at least one instance and one label. Got shape 4." in refusal(Candidates.of, line)
-    assert "must be a matrix with at least one instance" in refusal(Candidates.of, line.tocsr())
+    if SCIPY >= (1, 15):  # CSR of one dimension
+        assert "must be a matrix with at least one instance" in refusal(Candidates.of, line.tocsr())
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 import tailwise as tw
 from tailwise.datasets import save
 from tailwise.inputs.candidates import Candidates
-from tailwise.models.calibration_context import describe_context
+from tailwise.models.calibration_curves import describe_context
 from tailwise.models.calibrator import Calibrator
 from tailwise.models.reliability import reliability
 

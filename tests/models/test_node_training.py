@@ -79,7 +79,7 @@ def test_weights_below_the_threshold_are_dropped(loss):
 
 
 def summarise(model):
-    return [array.tobytes() for fitted in model.trees_ for array in (*fitted.tree.branches(), *fitted.weights)]
+    return [array.tobytes() for fitted in model.trees_ for array in (*fitted.model().branches, *fitted.weights)]
 
 
 @every_loss

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from reference import selection as reference
+from reference.formulas import compiled, shrunk
 
 import tailwise as tw
 from tailwise.errors import FileError, InputError, TailwiseError, UtilityError
@@ -44,14 +45,10 @@ def test_a_saved_stream_goes_on(path, utility):
     check_goes_on(selector, tw.OnlineSelector.load(path))
 
 
-def psi(t, q, p):
-    return t / (1 + q)
-
-
 GIVEN = {
     "weights": MacroF1(weights=np.arange(M)),
-    "formula": Utility.from_formula(psi),
-    "formula by the name of another": Utility.from_formula(psi, name="macro-f1"),
+    "formula": compiled(shrunk),
+    "formula by the name of another": Utility.from_formula(shrunk, name="macro-f1"),
 }
 
 

@@ -42,6 +42,10 @@ def gmean(t, q, p, n):
     return math.sqrt(max(0.0, _divide(t, p) * _divide(n - q - p + t, n - p)))
 
 
+def auc(t, q, p, n):
+    return max(0.0, 1 - (q - t) * (p - t) / (p * (n - p))) if 0 < p < n else 0.0
+
+
 def covered(t, q, p, n):
     return float(t > 0)
 
@@ -54,6 +58,7 @@ PSI = {
     "macro-jaccard": jaccard,
     "macro-balanced-accuracy": balanced,
     "macro-gmean": gmean,
+    "macro-auc": auc,
     "coverage": covered,
 }
 

@@ -4,6 +4,7 @@ A label is a column of probabilities and, for each instance, whether the label i
 (t, q, p, n). Positives outside the candidates, `extra` of them expected, are Poisson distributed and never chosen.
 """
 
+import functools
 import itertools
 import math
 
@@ -27,7 +28,8 @@ def convolve_label(psi, probabilities, is_chosen, extra=0.0):
     n, q = len(probabilities), sum(map(bool, is_chosen))
     hits = poisson_binomial([e for e, z in zip(probabilities, is_chosen, strict=True) if z])
     others = poisson_binomial([e for e, z in zip(probabilities, is_chosen, strict=True) if not z])
-    others = np.convolve(others, poisson(extra))
+    if extra > 0:
+        others = np.convolve(others, poisson(extra))
     total = 0.0
     for a, chance_a in enumerate(hits.tolist()):
         # Plain sums over the others keep the digits of sums with many summands.
@@ -45,9 +47,10 @@ def poisson_binomial(probabilities):
     return pmf
 
 
+@functools.lru_cache(1000)
 def poisson(rate):
-    """Distribution of a Poisson variable, as far as a double reaches."""
-    return scipy.stats.poisson.pmf(np.arange(int(rate + 40 * math.sqrt(rate) + 60)), rate) if rate > 0 else np.ones(1)
+    """Distribution of a Poisson variable, as far as a double reaches: what is left out has less than 1e-20."""
+    return scipy.stats.poisson.pmf(np.arange(int(rate + 12 * math.sqrt(rate) + 25)), rate) if rate > 0 else np.ones(1)
 
 
 def parse(text):

@@ -4,6 +4,7 @@ The same loop serves true labels (0 and 1) and probabilities: there it gives the
 those is the semi-empirical one. A mixture is a dict of names to factors.
 """
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -136,6 +137,7 @@ def share_of_ordered_pairs(truth, is_chosen):
     return ordered / pairs if pairs else 0.0
 
 
+@functools.cache
 def _split(name):
     kind, _, arguments = name.partition("(")
     return kind, [float(argument) for argument in arguments.rstrip(")").split(",") if argument]
@@ -168,7 +170,7 @@ def _h_mean(tp, fp, fn, tn):
 
 def _auc(tp, fp, fn, tn):
     pairs = (tp + fn) * (fp + tn)
-    return 1 - fp * fn / pairs if pairs > 0 else 0.0
+    return max(0.0, 1 - fp * fn / pairs) if pairs > 0 else 0.0
 
 
 _MEASURES = {

@@ -60,6 +60,21 @@ def test_exact_value_is_that_of_the_poisson_model(seed, name, observed):
         assert again == pytest.approx(value, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.parametrize("factor", [0.5, 0.1, 0.001])
+@pytest.mark.parametrize("observed", [False, True])
+@pytest.mark.parametrize("name", ["macro-recall", "macro-f1", "macro-fbeta(2)", "macro-jaccard"])
+def test_totals_that_count_in_part(name, observed, factor):
+    """Fewer than one prediction and one positive elsewhere, and none, one or many here."""
+    matrix, context = random_matrix(6, 8), factor * random_context(6, observed=observed)
+    psis = [reference.PSI[name]] * M
+    for n_chosen in (0, 1, 6):
+        labels = np.full((8, 2), -1)
+        labels[:n_chosen, 0] = np.arange(n_chosen) % 2
+        value = reference.expect_exactly(psis, matrix, mark(labels), as_reference(context))
+        found = tw.expected_utility(matrix, name, labels, K, expectation="exact", context=context)
+        assert found == pytest.approx(value, rel=1e-7)
+
+
 @pytest.mark.parametrize("name", SEMI)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", range(3))
@@ -79,10 +94,20 @@ def test_laws_with_a_context(name, observed):
     matrix, context = random_matrix(5), random_context(5, observed=observed)
     found = tw.select(matrix, name, K, expectation="exact", context=context)
     assert found.expected == pytest.approx(tw.expected_utility(matrix, name, found, K, context=context), rel=1e-9)
-    if name == "macro-gmean":
-        psis = [reference.gmean] * M
+    if name != "macro-hmean":
+        psis = [reference.PSI[name]] * M
         value = reference.expect_exactly(psis, matrix, mark(found.labels), as_reference(context))
         assert found.expected == pytest.approx(value, rel=1e-6)
+
+
+def test_auc_is_never_negative():
+    """By the model there may be more positives than instances beside the false positives."""
+    matrix, chosen = np.array([[1.0, 0.0], [0.0, 1e-9]]), [[-1, -1, -1], [1, 0, -1]]
+    context = 0.5 * Totals.of([[1, -1]], np.array([[1.0, 1e-20]]))
+    value = reference.expect_exactly([reference.auc] * 2, matrix, mark(np.array(chosen), 2), as_reference(context))
+    assert value == pytest.approx(np.exp(-0.5) / 6)  # of label 0, if it has no positive elsewhere: 1 - 1/1.5
+    found = tw.expected_utility(matrix, "macro-auc", chosen, 2, expectation="exact", context=context)
+    assert found == pytest.approx(value, abs=1e-10)
 
 
 @pytest.mark.parametrize("name", [*SEMI, "precision", "hamming", "0.5*precision + 0.5*coverage"])

@@ -23,7 +23,7 @@ def test_labels_of_tiny_probability_in_single_precision(text, tiny):
     values = np.array([tiny, 0.5, 0.5] + [0.0, 0.5, 0.3] * 50, np.float32)
     matrix = sp.csr_array((values, np.array([0, 1, 2] * 51), np.arange(0, 154, 3)), shape=(51, 3))
     for k in (2, 3):
-        labels = semi.select(matrix, text, k, init="greedy").labels
+        labels = semi.select(tw.Candidates.of(matrix), text, k, init="greedy").labels
         assert all(len(set(row)) == k and min(row) >= 0 and max(row) < 3 for row in labels.tolist())
 
 
@@ -121,7 +121,7 @@ def test_a_tie_is_no_reason_to_move():
     sure = float(np.float32(0.999))
     matrix = np.array([[1, sure, sure], [1, 1, 0.5], [sure] * 3, [1, 1, 1], [sure, 1, 1]], dtype=np.float32)
     utility = "0.7*precision + 0.3*macro-fbeta(0.5)"
-    found = tw.select(matrix, utility, 2, method="ascent", init="greedy", seed=418)
+    found = tw.select(tw.Candidates.of(matrix), utility, 2, method="ascent", init="greedy", seed=418)
     for i, row in enumerate(found.labels):
         for other in itertools.combinations(range(3), 2):
             labels = found.labels.copy()

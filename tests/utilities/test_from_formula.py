@@ -6,6 +6,7 @@ import statistics
 import numpy as np
 import pytest
 from reference import selection as reference
+from reference.formulas import smoothed
 
 import tailwise as tw
 from tailwise.errors import FormulaError
@@ -16,10 +17,6 @@ PROBABILITIES = reference.random_matrix(5, 12, 6, density=0.8)
 
 def f1(t, q, p):
     return 2 * t / (q + p) if q + p > 0 else 0.0
-
-
-def smoothed(t, q, p):
-    return (t + 0.1) / (q + p - t + 0.1)
 
 
 def root(t, q, p):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
-    from tailwise.utilities import Utility
-
-__all__ = ["Certificate"]
+from tailwise.utilities import Utility
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tailwise.kernels.rows import make_workbench
+from tailwise.engines import Engine
+from tailwise.kernels.rows import Columns, make_workbench
+from tailwise.kernels.set_worth import Worth
 from tailwise.kernels.slot_prices import bound_part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from tailwise.engines import Engine
-    from tailwise.kernels.rows import Columns
-    from tailwise.kernels.set_worth import Worth
-
-__all__ = ["NODES", "Bound", "Prices", "descend"]
 
 # A step moves a price by at most this share of its scale, less and less towards the last round.
 STEP = 0.1
@@ -47,13 +39,7 @@ class Prices:
 
 
 class Bound:
-    """The upper bound as a function of the prices, and its direction of descent.
-
-    Parameters
-    ----------
-    room : ndarray of shape (n,)
-        How many candidates each instance takes.
-    """
+    """The upper bound as a function of the prices, and its descent; an instance takes `room` candidates."""
 
     def __init__(self, worth: Worth, columns: Columns, room: NDArray, engine: Engine) -> None:
         self.worth, self.columns, self.room, self.engine = worth, columns, room, engine
@@ -96,14 +82,9 @@ class Bound:
 
 
 def descend(bound: Bound, start: NDArray, least: NDArray, rounds: int) -> Iterator[Prices]:
-    """The state after each round, in one object that is brought up to date.
+    """The state after each round, in one object that is brought up to date; there are at most `rounds`.
 
-    Parameters
-    ----------
-    start, least : ndarray of shape (n,)
-        Prices to start from, and the least that are allowed: 0 for an instance that may take fewer, else none.
-    rounds : int
-        The most there will be: steps become smaller towards the last one.
+    Prices begin at `start` and never fall below `least`: 0 for an instance that may take fewer, else minus infinity.
     """
     prices = np.maximum(start, least)
     state = Prices(prices, bound.shares)

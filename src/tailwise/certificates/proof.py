@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tailwise.selection.observer import Observer
     from tailwise.selection.problem import Outcome, Problem, Proving
 
-__all__ = ["Proof", "prove"]
-
 # The price of what is not for sale.
 BEYOND_WORTH = 1e6
 # Rounds after which the prices are good enough to look for a better selection, besides the last.

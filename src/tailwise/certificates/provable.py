@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tailwise.selection.problem import Problem
     from tailwise.utilities import Utility
 
-__all__ = ["check_formulas", "check_provable", "is_provable"]
-
 
 def is_provable(utility: Utility) -> bool:
     """Whether there is an upper bound for every part of a utility, without a look at formulas of the user."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     Climb = Callable[[Problem, Outcome, Observer], Outcome]
 
-__all__ = ["repair"]
-
 # How much the probability counts beside the share of best sets that hold a candidate: where sets disagree about an
 # instance, the more probable label is the better guess.
 TIE_BREAK = 1e-3

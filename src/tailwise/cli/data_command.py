@@ -13,8 +13,6 @@ from tailwise.cli.options import add_command
 if TYPE_CHECKING:
     from tailwise.datasets import Contents, DataSet
 
-__all__ = ["add_parser"]
-
 EXAMPLES = """\
 examples:
   tailwise data list
@@ -39,13 +37,13 @@ def add_parser(commands: Any) -> None:
     _add_get(actions)
     info = add_command(actions, "info", EXAMPLES, help="describe a data set of the catalogue, or a folder")
     info.add_argument("what", metavar="NAME_OR_FOLDER", help="a data set of the catalogue, or the folder of a data set")
-    info.set_defaults(run=run_info)
+    info.set_defaults(run=_run_info)
 
 
 def _add_list(actions: Any) -> None:
     listing = add_command(actions, "list", EXAMPLES, help="list the data sets of the catalogue")
     listing.add_argument("--format", choices=["text", "json"], default="text", help="default: %(default)s")
-    listing.set_defaults(run=run_list)
+    listing.set_defaults(run=_run_list)
 
 
 def _add_get(actions: Any) -> None:
@@ -60,10 +58,10 @@ def _add_get(actions: Any) -> None:
     get.add_argument("--seed", type=int, help="seed of synthetic data (default: 0)")
     get.add_argument("--overwrite", action="store_true", help="replace the folder if tailwise wrote a data set to it")
     get.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
-    get.set_defaults(run=run_get)
+    get.set_defaults(run=_run_get)
 
 
-def run_list(options: argparse.Namespace) -> int:
+def _run_list(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from tailwise.datasets import CATALOGUE
@@ -81,7 +79,7 @@ def run_list(options: argparse.Namespace) -> int:
     return 0
 
 
-def run_get(options: argparse.Namespace) -> int:
+def _run_get(options: argparse.Namespace) -> int:
     from tailwise.datasets import find_data_set
 
     _check_combination(options)
@@ -132,7 +130,7 @@ def _check_combination(options: argparse.Namespace) -> None:
         raise InputError(msg)
 
 
-def run_info(options: argparse.Namespace) -> int:
+def _run_info(options: argparse.Namespace) -> int:
     from tailwise.datasets import find_data_set
 
     if os.path.isdir(options.what):

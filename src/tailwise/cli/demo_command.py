@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tailwise.datasets import LongTail
     from tailwise.metrics import Evaluation
 
-__all__ = ["add_parser"]
-
 INSTANCE_COLUMNS = {
     "precision": "P",
     "recall": "R",
@@ -70,10 +68,10 @@ def add_parser(commands: Any) -> None:
         "--out", default="tailwise-demo", metavar="DIR", help="folder of the figure (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the data set (default: %(default)s)")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_run)
 
 
-def run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     from tailwise.datasets import make_long_tail
 
     data = make_long_tail(seed=options.seed)

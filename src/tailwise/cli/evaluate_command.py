@@ -9,8 +9,6 @@ from typing import Any
 
 from tailwise.cli.options import add_command, add_label_weights_option, add_propensity_option
 
-__all__ = ["add_parser"]
-
 EXAMPLES = """\
 examples:
   tailwise evaluate truth.npz chosen.npz
@@ -42,14 +40,17 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--label-names", metavar="FILE", help="one name per line, for files that name their labels")
     add_label_weights_option(parser)
     parser.add_argument("--format", choices=["text", "json", "csv"], default="text", help="default: %(default)s")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_run)
 
 
-def run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
+    from tailwise.errors import InputError
     from tailwise.inputs.priors import USUAL_PROPENSITY
     from tailwise.metrics import evaluate
 
-    _check_propensity(options)
+    if options.propensity is not None and options.priors is None:
+        msg = "--propensity needs training labels. Got no --priors. Use --priors FILE, or omit --propensity."
+        raise InputError(msg)
     evaluation = evaluate(
         options.truth,
         options.selection,
@@ -75,14 +76,6 @@ def run(options: argparse.Namespace) -> int:
         if options.priors is not None:
             _print_bins(evaluation)
     return 0
-
-
-def _check_propensity(options: argparse.Namespace) -> None:
-    from tailwise.errors import InputError
-
-    if options.propensity is not None and options.priors is None:
-        msg = "--propensity needs training labels. Got no --priors. Use --priors FILE, or omit --propensity."
-        raise InputError(msg)
 
 
 def _print_csv(evaluation: Any) -> None:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tailwise.experiments.experiment import Experiment
     from tailwise.experiments.results import Results
 
-__all__ = ["add_parser"]
-
 NAMES = {
     "head-labels": "all labels versus head labels: which metrics change if a model never predicts the tail",
     "main": "the main table: strategies and metrics at k = 1, 3, 5, 10, with exact expectations and certificates",
@@ -64,11 +62,11 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--second", nargs="+", metavar="UTILITY", help="mixed only: utilities to mix with precision")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it holds an experiment")
     parser.add_argument("--quiet", action="store_true", help="no progress bar, no tables on standard output")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_run)
 
 
-def run(options: argparse.Namespace) -> int:
-    from tailwise.experiments.experiment_data import open_data
+def _run(options: argparse.Namespace) -> int:
+    from tailwise.experiments.experiment_data import ExperimentData
     from tailwise.experiments.results_folder import ResultsFolder
     from tailwise.experiments.run_experiment import identify, run_experiment, summarise
     from tailwise.report.experiment_page import save_results
@@ -77,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
     experiment = _specify(options)
     out = Path(options.out)
     progress = sys.stderr.isatty() and not options.quiet
-    data = open_data(options.data, options.probabilities, out, progress=progress)
+    data = ExperimentData(options.data, options.probabilities, out, progress=progress)
     experiment.check(data)
     if experiment.has_curves:
         check_drawing()
@@ -98,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
 def _specify(options: argparse.Namespace) -> Experiment:
     """Return the paper's specification with the changes given by options."""
     from tailwise.errors import InputError
-    from tailwise.experiments.experiment_names import EXPERIMENTS
+    from tailwise.experiments.run_experiment import EXPERIMENTS
 
     kind = EXPERIMENTS[options.name]
     changes: dict[str, Any] = {}

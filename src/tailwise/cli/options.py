@@ -11,22 +11,6 @@ if TYPE_CHECKING:
     from tailwise.models.calibrator import Calibrator
     from tailwise.models.label_tree import LabelTree
 
-__all__ = [
-    "add_calibration_options",
-    "add_command",
-    "add_label_weights_option",
-    "add_propensity_option",
-    "add_search_options",
-    "add_tree_options",
-    "build_calibrator",
-    "build_tree",
-    "check_not_input",
-    "check_sizes",
-    "parse_budget",
-    "read_search_options",
-    "settle_calibration",
-]
-
 SEARCH_OPTIONS = (
     *("method", "expectation", "init", "tolerance", "max_passes", "group_size", "fill"),
     *("workers", "certify", "seed"),

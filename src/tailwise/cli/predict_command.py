@@ -8,8 +8,6 @@ from typing import Any
 
 from tailwise.cli.options import add_command, check_not_input
 
-__all__ = ["add_parser"]
-
 EXAMPLES = """\
 examples:
   tailwise predict model.tree features.npz -o probabilities.npz
@@ -38,10 +36,10 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--workers", type=int, help="number of threads (default: all cores)")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
     parser.add_argument("--quiet", action="store_true", help="no summary")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_run)
 
 
-def run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     from tailwise.datasets import check_writable_target, load_features, save
     from tailwise.datasets.formats.output_files import reserved_file
     from tailwise.engines.threads import check_workers

@@ -7,10 +7,7 @@ import os
 import sys
 from typing import Any
 
-from tailwise.cli.announce import Bar
 from tailwise.cli.options import add_command
-
-__all__ = ["add_parser"]
 
 EXAMPLES = """\
 examples:
@@ -35,10 +32,10 @@ def add_parser(commands: Any) -> None:
         "--alphas", type=_parse_alphas, metavar="LIST", help="mixtures of the trade-off curve, separated by commas"
     )
     parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_run)
 
 
-def run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     from tailwise.datasets.formats.disk import written_beside
     from tailwise.datasets.formats.output_files import reserved_file
     from tailwise.report.page import build_page, find_record
@@ -46,20 +43,13 @@ def run(options: argparse.Namespace) -> int:
     find_record(options.folder)
     output = options.output or os.path.join(options.folder, "report.html")
     with reserved_file(output, overwrite=options.overwrite) as draft:
-        is_shown = sys.stderr.isatty() and not options.quiet
-        with Bar(is_shown=is_shown, total=_count(options.alphas), desc="trade-off", unit="alpha", leave=False) as bar:
-            page = build_page(options.folder, alphas=options.alphas, progress=bar.update)
+        progress = sys.stderr.isatty() and not options.quiet
+        page = build_page(options.folder, alphas=options.alphas, progress=progress)
         with written_beside(draft) as file:
             file.write(page.encode("utf-8"))
     if not options.quiet:
         print(f"{len(page) / 1e6:.1f} MB written to {output}")
     return 0
-
-
-def _count(alphas: list[float] | None) -> int:
-    from tailwise.experiments.trade_off import PAPER_ALPHAS
-
-    return len({0.0, *PAPER_ALPHAS, 1.0} if alphas is None else set(alphas))
 
 
 def _parse_alphas(text: str) -> list[float]:

@@ -20,8 +20,6 @@ from tailwise.cli.options import (
     settle_calibration,
 )
 
-__all__ = ["add_parser"]
-
 EXAMPLES = """\
 examples:
   tailwise run data -u macro-f1 -k 5 -o first-run
@@ -63,10 +61,10 @@ def add_parser(commands: Any) -> None:
         "--calibration", metavar="METHOD", help="isotonic, platt, temperature or context, by cross-validation"
     )
     add_calibration_options(calibration)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_run)
 
 
-def run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     from tailwise.runs.run import run as run_all
     from tailwise.runs.steps import list_kept_steps
 

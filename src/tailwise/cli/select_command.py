@@ -19,13 +19,11 @@ from tailwise.cli.options import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tailwise.datasets import Contents, LabelNames
+    from tailwise.datasets import Contents
     from tailwise.inputs.candidates import Candidates
     from tailwise.inputs.priors import LabelPriors
     from tailwise.selection import Selection
     from tailwise.utilities import Utility
-
-__all__ = ["add_parser"]
 
 EXAMPLES = """\
 utilities:
@@ -69,10 +67,10 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--keep-partial", action="store_true", help="after Ctrl-C, write the best selection so far")
     parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
     add_search_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_run)
 
 
-def run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     from tailwise.datasets import check_writable_target
     from tailwise.datasets.formats.output_files import reserved_file
 
@@ -93,16 +91,17 @@ def run(options: argparse.Namespace) -> int:
 def _select(options: argparse.Namespace, output: Path) -> Selection | None:
     """Choose labels and write the selection; return None if interrupted without --keep-partial."""
     from tailwise.datasets import names_for, save_selection
+    from tailwise.datasets.formats.selection_files import names_to_write
     from tailwise.inputs.candidates import Candidates
     from tailwise.selection import select
 
     contents, priors = _load(options)
-    names = _find_names(contents, options)
-    candidates = Candidates.of(contents.matrix, top=options.top)
+    names = names_for(contents, options.probabilities)
+    # Names from a separate file are not written if the format cannot hold them.
+    written = names_to_write(options.output, names, are_needed=contents.label_names is not None)
+    candidates = Candidates.of(contents.matrix, top=options.top).widened()
     selection = select(
-        (_shift(candidates, priors) if options.shift_to_priors else candidates).with_names(
-            names_for(contents, options.probabilities)
-        ),
+        (_shift(candidates, priors) if options.shift_to_priors else candidates).with_names(names),
         _weigh(options, priors),
         options.k,
         priors=priors,
@@ -116,7 +115,7 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
         output,
         selection,
         probabilities=contents.matrix,
-        label_names=names,
+        label_names=written,
         instance_names=contents.instance_names,
     )
     return selection
@@ -148,15 +147,6 @@ def _load(options: argparse.Namespace) -> tuple[Contents, LabelPriors | None]:
         source = source.widened(priors.n_labels)
     assert source.contents is not None
     return source.contents, priors
-
-
-def _find_names(contents: Contents, options: argparse.Namespace) -> LabelNames | None:
-    """Return the label names for the output; names from a separate file are dropped if the format cannot hold them."""
-    from tailwise.datasets import names_for
-    from tailwise.datasets.formats.selection_files import names_to_write
-
-    names = names_for(contents, options.probabilities)
-    return names_to_write(options.output, names, are_needed=contents.label_names is not None)
 
 
 def _shift(candidates: Candidates, priors: Any) -> Candidates:

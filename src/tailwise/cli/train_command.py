@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from tailwise.models.label_tree import LabelTree
 
-__all__ = ["add_parser"]
-
 METHODS = "isotonic, platt, temperature or context"
 
 EXAMPLES = """\
@@ -60,13 +58,16 @@ def add_parser(commands: Any) -> None:
     calibration.add_argument("--calibration", metavar="METHOD", help=f"{METHODS} (default: isotonic)")
     calibration.add_argument("--top", type=int, help="labels per instance (default: 100)")
     add_calibration_options(calibration)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_run)
 
 
-def run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     from tailwise.datasets.formats.output_files import reserved_files
+    from tailwise.errors import InputError
 
-    _check_names(options.data)
+    if len(options.data) > 2:
+        msg = f"DATA must be a folder, or two files, features and labels. Got {len(options.data)} paths."
+        raise InputError(msg)
     settle_calibration(options, "calibrator", calibration="isotonic", top=100)
     paths = [path for path in (options.output, options.calibrator) if path is not None]
     with reserved_files(*paths, overwrite=options.overwrite) as drafts:
@@ -92,14 +93,6 @@ def _train(
         fit_calibrator(calibrator, model, X, Y, folds=options.folds, top=options.top).save(calibrator_output)
     model.save(output)
     return model, X.shape[0], seconds
-
-
-def _check_names(data: list[str]) -> None:
-    from tailwise.errors import InputError
-
-    if len(data) > 2:
-        msg = f"DATA must be a folder, or two files, features and labels. Got {len(data)} paths."
-        raise InputError(msg)
 
 
 def _load(data: list[str]) -> tuple[Any, Any]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.errors import InputError
 from tailwise.expectations.distributions import count_predicted, mark_chosen
@@ -15,14 +16,7 @@ from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_seed, is_integer
 from tailwise.inputs.chosen import Chosen
 from tailwise.utilities.parse import as_utility
-from tailwise.utilities.utility import Batch
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.utilities.utility import SingleUtility, Utility
-
-__all__ = ["MonteCarlo", "monte_carlo"]
+from tailwise.utilities.utility import Batch, SingleUtility, Utility
 
 # Entries drawn at once; the labels drawn do not depend on it.
 CHUNK = 2**20

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammaln, xlogy
+from numpy.typing import NDArray
 
 from tailwise.expectations.distributions import expect_by_probabilities
 from tailwise.expectations.expectation import NO_LABELS, NO_LAWS, NO_NODES
@@ -22,25 +21,19 @@ from tailwise.expectations.terms import (
     start_state,
     value_at,
 )
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.chosen import Chosen
+from tailwise.inputs.totals import Totals
 from tailwise.kernels import label_state as totals
 from tailwise.kernels import nodes as kernels
+from tailwise.kernels.label_state import State
 from tailwise.kernels.laws import HITS, MISSES, Laws, count_laws
-from tailwise.utilities.utility import Mixture
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.inputs.candidates import Candidates
-    from tailwise.inputs.chosen import Chosen
-    from tailwise.inputs.totals import Totals
-    from tailwise.kernels.label_state import State
-    from tailwise.kernels.set_worth import Worth
-    from tailwise.utilities.utility import Batch, Utility
-
-__all__ = ["Exact"]
+from tailwise.kernels.set_worth import Worth
+from tailwise.utilities.utility import Batch, Mixture, Utility
 
 # Labels with more expected positives have no laws. Less than 1e-9 of the laws of the others lies beyond the width.
 MOST_EXPECTED, LAW_WIDTH = 8.0, 32
+NO_BLOCKS = np.empty(0, dtype=np.int64)
 ALL_LABELS, NOTHING = np.empty(0, dtype=np.bool_), np.empty((0, 1), dtype=np.int32)
 
 
@@ -125,13 +118,17 @@ class Exact:
     def worth(self) -> Worth:
         columns = self.candidates.columns
         if not self.uses_nodes:
-            return make_worth(self, np.empty(0, dtype=np.int64), NO_NODES)
+            return make_worth(self, NO_BLOCKS, NO_NODES, NO_BLOCKS)
         blocks, labels, q = list_blocks(np.diff(columns.indptr))
         # Sets are summed up as they come; a sum is kept only of what was decided elsewhere.
         n_rows = kernels.SUM + bool(self.context.t.any() or self.context.q.any())
         nodes = self._quadrature.place(labels, q + self.context.q[labels], n_rows)
-        kernels.multiply_columns(columns, labels, nodes)
-        return make_worth(self, blocks, nodes)
+        known = np.zeros(columns.indptr.size - 1, dtype=np.int64)
+        if nodes.product.shape[2] > 0:  # curves above them are made of all blocks
+            kernels.multiply_columns(columns, labels, nodes)
+            known = np.diff(blocks)
+        np.log(nodes.linear[:, kernels.DECAY], out=nodes.linear[:, kernels.DECAY])  # powers of any q are taken of it
+        return make_worth(self, blocks, nodes, known)
 
     def value_of(self, chosen: Chosen) -> float:
         if not self.uses_laws:
@@ -180,6 +177,8 @@ class Exact:
 
 
 def _poisson(mean: NDArray) -> NDArray:
-    """Probabilities (labels, LAW_WIDTH) of Poisson variables; scipy.stats loads slowly."""
+    """Probabilities (labels, LAW_WIDTH) of Poisson variables."""
+    from scipy.special import gammaln, xlogy  # slow to import, and rarely needed
+
     counts = np.arange(LAW_WIDTH)
     return np.exp(xlogy(counts, mean[:, None]) - mean[:, None] - gammaln(counts + 1))

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.chosen import Chosen
+from tailwise.inputs.totals import Totals
 from tailwise.kernels.label_state import State, Terms
 from tailwise.kernels.laws import Laws
 from tailwise.kernels.nodes import Nodes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.inputs.candidates import Candidates
-    from tailwise.inputs.chosen import Chosen
-    from tailwise.inputs.totals import Totals
-    from tailwise.kernels.set_worth import Worth
-    from tailwise.utilities.utility import Batch, Utility
-
-__all__ = ["NO_LABELS", "NO_LAWS", "NO_NODES", "Expectation"]
+from tailwise.kernels.set_worth import Worth
+from tailwise.utilities.utility import Batch, Utility
 
 NO_LABELS = np.empty(0, dtype=np.int32)
 NO_LAWS = Laws(np.empty(0, dtype=np.int32), np.empty((0, 2, 0)), np.empty((0, 2)))
@@ -27,31 +22,17 @@ NO_NODES = Nodes(np.empty((0, 4, 0)), np.empty((0, 2, 0)), np.empty(0), 0, np.em
 
 
 class Expectation(Protocol):
-    """The expected utility of selections on one batch, on top of what was decided elsewhere.
+    """The expected utility of selections on one batch, on top of what was decided elsewhere."""
 
-    Attributes
-    ----------
-    name : str
-        "semi" or "exact".
-    terms : Terms
-        What kernels read; it never changes.
-    is_linear : bool
-        Whether the gain of a label does not depend on the selection.
-    is_expensive : bool
-        Whether a climb by the semi-empirical expectation first saves time.
-    uses_nodes, uses_laws : bool
-        What its states hold beside counts and lines.
-    """
-
-    name: str
+    name: str  # "semi" or "exact"
     utility: Utility
     candidates: Candidates
     batch: Batch
     context: Totals
-    terms: Terms
-    is_linear: bool
-    is_expensive: bool
-    uses_nodes: bool
+    terms: Terms  # what kernels read; it never changes
+    is_linear: bool  # whether the gain of a label does not depend on the selection
+    is_expensive: bool  # whether a climb by the semi-empirical expectation first saves time
+    uses_nodes: bool  # what its states hold beside counts and lines
     uses_laws: bool
 
     def start(self, q: NDArray) -> State:

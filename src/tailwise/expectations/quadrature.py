@@ -6,24 +6,19 @@ With the generating function :math:`G(s) = E[s^P] = \prod_i (1 - \eta_i (1 - s))
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tailwise.expectations.terms import Weighted
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.totals import Totals
 from tailwise.kernels import nodes as kernels
 from tailwise.kernels.rows import sum_by_label
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from tailwise.expectations.terms import Weighted
-    from tailwise.inputs.candidates import Candidates
-    from tailwise.inputs.totals import Totals
-    from tailwise.utilities.utility import Batch, Ratio
-
-__all__ = ["Quadrature"]
+from tailwise.utilities.utility import Batch, Ratio
 
 # Gauss-Laguerre nodes for s = exp(-v / c), and the share of the integrand's decay that c should be: with these,
 # relative errors stay below 1e-6 from one to thousands of candidates (docs/benchmarks.md).
@@ -35,6 +30,36 @@ LABELS_AT_ONCE = 8_192
 REACH = 2.0
 # Fewer negatives outside the candidates than this are what rounding leaves of none.
 FEW_OTHERS = 1e-9
+# Relative error of a sum over nodes that is only rounding.
+ROUNDING = 1e-12
+# s at the last node of hits elsewhere, where only the case of no other positives is left of a generating function.
+NEARLY_ZERO = 1e-100
+
+
+class _Elsewhere(NamedTuple):
+    """What was decided elsewhere for some labels, (labels, 1): hits as expected and as observed, q, known positives."""
+
+    hits: NDArray
+    known_hits: NDArray
+    q: NDArray
+    known_p: NDArray
+
+
+class _Rule(NamedTuple):
+    """Nodes s = exp(-v / c), c being the decay of each label, and weights for integrals of ds / s; (labels, R)."""
+
+    weights: NDArray
+    s: NDArray
+
+    def shortfall(self, power: NDArray) -> NDArray:
+        """What the sum over the nodes misses of the integral of s^power ds / s, which is 1 / power.
+
+        All derivatives of even order are positive, so the sum is never too large. It misses nearly everything for a
+        small power, and nothing for a power near the decay.
+        """
+        exact = 1 / power
+        missed = exact - (self.weights * self.s**power).sum(axis=1, keepdims=True)
+        return np.where(missed > ROUNDING * exact, missed, 0.0)
 
 
 class _Columns(NamedTuple):
@@ -45,12 +70,16 @@ class _Columns(NamedTuple):
     weight: NDArray
     total: NDArray  # the sum of phi that was decided elsewhere
 
+    def beside(self, others: _Columns) -> _Columns:
+        return _Columns(*(np.hstack(pair) for pair in zip(self, others, strict=True)))
+
 
 class Quadrature:
     """The nodes of all ratios of a utility.
 
     What was decided elsewhere enters as a generating function of its own: expected hits and misses as Poisson
-    variables, observed ones as constants. Among negatives, both count at their mean.
+    variables, observed ones as constants. Among negatives, both count at their mean. Hits elsewhere have one
+    more node: if totals count in part, their integrand can decay too slowly for the others.
     """
 
     def __init__(self, parts: Sequence[Weighted], candidates: Candidates, batch: Batch, context: Totals) -> None:
@@ -66,6 +95,11 @@ class Quadrature:
         own = candidates.condition_positives()
         # Positives that are neither candidates nor observed are Poisson distributed.
         self._rate = np.maximum(0.0, self._p - own - context.known_p)
+        self._n_nodes = {
+            "hits": N_NODES + bool(context.known_t.any()),
+            "false-positives": N_NODES,
+            "jaccard": N_PRODUCT_NODES + bool(context.t.any()),
+        }
         self._largest, self._sizes = np.zeros(m), np.zeros(m)
         kernels.find_largest(candidates.rows.labels, candidates.rows.values, self._largest)
         labels = candidates.rows.labels
@@ -81,11 +115,7 @@ class Quadrature:
 
         The generating function of the candidates is still to be multiplied in.
         """
-        plain, negative, product = (
-            self._count("hits") * N_NODES,
-            self._count("false-positives") * N_NODES,
-            self._count("jaccard") * N_PRODUCT_NODES,
-        )
+        plain, negative, product = (self._count(kind) for kind in ("hits", "false-positives", "jaccard"))
         nodes = kernels.Nodes(
             np.zeros((labels.size, n_rows, plain + negative)),
             np.zeros((labels.size, 2, product)),
@@ -139,7 +169,7 @@ class Quadrature:
         return float((per_negative * (factors - shares)).sum())
 
     def _count(self, kind: str) -> int:
-        return sum(ratio.kind == kind for _, ratio in self._ratios)
+        return sum(ratio.kind == kind for _, ratio in self._ratios) * self._n_nodes[kind]
 
     def _fill(self, nodes: kernels.Nodes, rows: slice, labels: NDArray, q: NDArray) -> None:
         """Some rows of the nodes: those of `labels`."""
@@ -148,39 +178,65 @@ class Quadrature:
             factor = ratio.factor * (factors if factors.size == 1 else factors[labels, None])
             if ratio.kind == "jaccard":
                 columns = self._of_jaccard(factor, labels, q)
-                place = nodes.product[rows, :, product : product + N_PRODUCT_NODES]
+                place = nodes.product[rows, :, product : product + columns.decay.shape[1]]
                 place[:, kernels.DECAY], place[:, kernels.PRODUCT] = columns.decay, columns.weight
-                product += N_PRODUCT_NODES
+                product += self._n_nodes["jaccard"]
             elif ratio.kind == "hits":
                 _put(nodes.linear, rows, plain, self._of_hits(factor, ratio, labels, q))
-                plain += N_NODES
+                plain += self._n_nodes["hits"]
             else:
                 _put(nodes.linear, rows, negative, self._of_false_positives(factor, labels))
-                negative += N_NODES
+                negative += self._n_nodes["false-positives"]
 
     def _of_hits(self, factor: NDArray, ratio: Ratio, labels: NDArray, q: NDArray) -> _Columns:
-        context, p = self._context, self._p[labels]
-        weights, s = _nodes(N_NODES, SHARE * (ratio.on_q * q + ratio.on_p * (p + 1)))
-        decay, base = s**ratio.on_q, s**ratio.on_p
-        known = context.known_t[labels, None]
-        total = np.maximum(0.0, context.t[labels, None] - known) + known / base
-        weight = factor * weights * base * decay ** context.q[labels, None] * self._outside(base, labels)
-        return _Columns(decay, base, weight, total)
+        context = self._elsewhere(labels)
+        rule = _place_rule(N_NODES, SHARE * (ratio.on_q * q + ratio.on_p * (self._p[labels] + 1)))
+        decay, base = rule.s**ratio.on_q, rule.s**ratio.on_p
+        total = context.hits + context.known_hits / base
+        weight = factor * rule.weights * base * decay**context.q * self._outside(base, labels)
+        columns = _Columns(decay, base, weight, total)
+        if self._n_nodes["hits"] == N_NODES:
+            return columns
+        return columns.beside(self._of_known_hits(rule, factor, ratio, labels, q))
+
+    def _of_known_hits(self, rule: _Rule, factor: NDArray, ratio: Ratio, labels: NDArray, q: NDArray) -> _Columns:
+        """A node for what the rule misses if no positives other than the known ones come true; exact at q - 1 and q."""
+        context = self._elsewhere(labels)
+        q_before = np.maximum(context.q, q[:, None] - 1)
+        power = np.where(context.known_hits > 0, ratio.on_q * q_before + ratio.on_p * context.known_p, np.inf)
+        before, after = rule.shortfall(power), rule.shortfall(power + ratio.on_q)
+        before[(after == 0) & (q_before > context.q)] = 0.0
+        decay = np.clip(np.divide(after, before, out=np.ones_like(before), where=before > 0), NEARLY_ZERO, 1.0)
+        missed = before * decay ** (context.q - q_before) * np.exp(-self._rate[labels, None])
+        base = np.full_like(before, NEARLY_ZERO)
+        return _Columns(decay, base, factor * missed * base, context.known_hits / base)
 
     def _of_false_positives(self, factor: NDArray, labels: NDArray) -> _Columns:
         """A false positive counts as one over the negatives, of which most are no candidates."""
-        weights, s = _nodes(N_NODES, SHARE * (np.maximum(0.0, self._batch.n_instances - self._p[labels]) + 1))
+        weights, s = _place_rule(N_NODES, SHARE * (np.maximum(0.0, self._batch.n_instances - self._p[labels]) + 1))
         weight = -factor * weights * s ** (1 + self._n_others()[labels, None])
         return _Columns(np.ones_like(s), s, weight, np.zeros_like(s))
 
     def _of_jaccard(self, factor: NDArray, labels: NDArray, q: NDArray) -> _Columns:
-        context = self._context
-        weights, s = _nodes(N_PRODUCT_NODES, PRODUCT_SHARE * (q + self._p[labels] + 1))
+        context = self._elsewhere(labels)
+        rule = _place_rule(N_PRODUCT_NODES, PRODUCT_SHARE * (q + self._p[labels] + 1))
         # Hits are in the union once, as predicted positives; so they are no part of what is outside.
-        known = context.known_t[labels, None]
-        hits = np.maximum(0.0, context.t[labels, None] - known)
-        outside = self._outside(s, labels) * np.exp(hits * (1 - s)) / s**known
-        return _Columns(s, s, factor * weights * s ** context.q[labels, None] * outside, np.zeros_like(s))
+        s, known_union = rule.s, context.q + context.known_p - context.known_hits
+        outside = np.exp((context.hits - self._rate[labels, None]) * (1 - s)) * s**known_union
+        columns = _Columns(s, s, factor * rule.weights * outside, np.zeros_like(s))
+        if self._n_nodes["jaccard"] == N_PRODUCT_NODES:
+            return columns
+        # A node for what the rule misses if nothing is selected and no misses other than the known ones come true.
+        missed = rule.shortfall(np.where(known_union > 0, known_union, np.inf))
+        decay = np.full_like(missed, NEARLY_ZERO)
+        weight = factor * missed * np.exp(context.hits - self._rate[labels, None])
+        return columns.beside(_Columns(decay, decay, weight, np.zeros_like(missed)))
+
+    def _elsewhere(self, labels: NDArray) -> _Elsewhere:
+        context = self._context
+        known_t = context.known_t[labels, None]
+        hits = np.maximum(0.0, context.t[labels, None] - known_t)
+        return _Elsewhere(hits, known_t, context.q[labels, None], context.known_p[labels, None])
 
     def _outside(self, base: NDArray, labels: NDArray) -> NDArray:
         """The generating function of the positives that are no candidates."""
@@ -191,14 +247,19 @@ class Quadrature:
         return np.maximum(0.0, self._batch.n_instances - self._sizes - self._rate - self._context.known_p)
 
 
-def _nodes(count: int, decay: NDArray) -> tuple[NDArray, NDArray]:
-    """Weights (m, R) and s = exp(-v / c) for integrals of ds / s over [0, 1], c being the decay of each label."""
-    v, weights = np.polynomial.laguerre.laggauss(count)
-    return weights * np.exp(v) / decay[:, None], np.exp(-v / decay[:, None])
-
-
 def _put(linear: NDArray, rows: slice, first: int, columns: _Columns) -> None:
-    place = linear[rows, :, first : first + N_NODES]
+    place = linear[rows, :, first : first + columns.decay.shape[1]]
     place[:, kernels.DECAY], place[:, kernels.BASE], place[:, kernels.WEIGHT] = columns[:3]
     if linear.shape[1] > kernels.SUM:
         place[:, kernels.SUM] = columns.total
+
+
+def _place_rule(count: int, decay: NDArray) -> _Rule:
+    """A rule for each label whose integrand decays like s^decay."""
+    v, weights = _laguerre(count)
+    return _Rule(weights * np.exp(v) / decay[:, None], np.exp(-v / decay[:, None]))
+
+
+@cache
+def _laguerre(count: int) -> tuple[NDArray, NDArray]:
+    return np.polynomial.laguerre.laggauss(count)

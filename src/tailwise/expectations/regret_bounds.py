@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.errors import InputError, UtilityError
 from tailwise.inputs.candidates import Candidates
@@ -24,22 +25,7 @@ from tailwise.inputs.checks import is_integer
 from tailwise.utilities import macro
 from tailwise.utilities.linear import InstanceWise
 from tailwise.utilities.parse import as_utility
-from tailwise.utilities.utility import Batch
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.utilities.utility import SingleUtility, Utility
-
-__all__ = [
-    "LipschitzConstants",
-    "approximation_bound",
-    "exact_regret_bound",
-    "lipschitz_constants",
-    "misspecification_bound",
-    "regret_bound",
-    "summed_regret_bound",
-]
+from tailwise.utilities.utility import Batch, SingleUtility, Utility
 
 _NOT_LIPSCHITZ: dict[type, str] = {
     macro.MacroPrecision: "it changes without limit where q is near 0 (its semi-empirical value is exact anyway)",
@@ -149,7 +135,10 @@ def approximation_bound(probabilities: Any, utility: Utility | str, *, priors: A
     >>> approximation_bound(np.full((100, 2), 0.5), "macro-recall")
     0.2
     """
-    return _approximation_bound(Candidates.of(probabilities), as_utility(utility, priors), k)
+    candidates = Candidates.of(probabilities)
+    n, p = candidates.n_instances, candidates.condition_positives()
+    sums = np.where(_is_certain(p, n), 0.0, _sums(p, n, as_utility(utility, priors), k))
+    return float(sums.sum()) / (2 * math.sqrt(n))
 
 
 def misspecification_bound(
@@ -182,7 +171,8 @@ def misspecification_bound(
     0.4
     """
     truth, guess = _check_pair(probabilities, estimates)
-    return _misspecification_bound(truth, guess, as_utility(utility, priors), k)
+    sums = _sums_against(truth, guess, as_utility(utility, priors), k)
+    return float(sums @ abs(_difference(truth, guess)).sum(axis=0)) / truth.n_instances
 
 
 def regret_bound(
@@ -243,7 +233,7 @@ def summed_regret_bound(
     """
     truth, guess = _check_pair(probabilities, estimates)
     utility = as_utility(utility, priors)
-    return 2 * (_approximation_bound(truth, utility, k) + _misspecification_bound(truth, guess, utility, k))
+    return 2 * (approximation_bound(truth, utility, k=k) + misspecification_bound(truth, guess, utility, k=k))
 
 
 def exact_regret_bound(
@@ -272,8 +262,8 @@ def exact_regret_bound(
     """
     truth, guess = _check_pair(probabilities, estimates)
     utility = as_utility(utility, priors)
-    approximations = _approximation_bound(truth, utility, k) + _approximation_bound(guess, utility, k)
-    return 2 * (approximations + _misspecification_bound(truth, guess, utility, k))
+    approximations = approximation_bound(truth, utility, k=k) + approximation_bound(guess, utility, k=k)
+    return 2 * (approximations + misspecification_bound(truth, guess, utility, k=k))
 
 
 def _constants_of(term: SingleUtility, batch: Batch) -> tuple[NDArray, NDArray, NDArray]:
@@ -363,17 +353,6 @@ def _sums_against(truth: Candidates, guess: Candidates, utility: Utility, k: flo
 def _is_certain(p: NDArray, n_instances: int) -> NDArray:
     """Whether all probabilities of a label are 0, or all are 1."""
     return (p == 0) | (p == n_instances)
-
-
-def _approximation_bound(candidates: Candidates, utility: Utility, k: float) -> float:
-    n, p = candidates.n_instances, candidates.condition_positives()
-    sums = np.where(_is_certain(p, n), 0.0, _sums(p, n, utility, k))
-    return float(sums.sum()) / (2 * math.sqrt(n))
-
-
-def _misspecification_bound(truth: Candidates, guess: Candidates, utility: Utility, k: float) -> float:
-    sums = _sums_against(truth, guess, utility, k)
-    return float(sums @ abs(_difference(truth, guess)).sum(axis=0)) / truth.n_instances
 
 
 def _difference(truth: Candidates, guess: Candidates) -> Any:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.expectations.expectation import NO_LABELS, NO_NODES
 from tailwise.expectations.terms import (
@@ -18,19 +18,12 @@ from tailwise.expectations.terms import (
     start_state,
     value_at,
 )
-from tailwise.kernels.label_state import refresh
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.inputs.candidates import Candidates
-    from tailwise.inputs.chosen import Chosen
-    from tailwise.inputs.totals import Totals
-    from tailwise.kernels.label_state import State
-    from tailwise.kernels.set_worth import Worth
-    from tailwise.utilities.utility import Batch, Utility
-
-__all__ = ["SemiEmpirical"]
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.chosen import Chosen
+from tailwise.inputs.totals import Totals
+from tailwise.kernels.label_state import State, refresh
+from tailwise.kernels.set_worth import Worth
+from tailwise.utilities.utility import Batch, Utility
 
 
 class SemiEmpirical:
@@ -73,7 +66,8 @@ class SemiEmpirical:
 
     @cached_property
     def worth(self) -> Worth:
-        return make_worth(self, np.empty(0, dtype=np.int64), NO_NODES)
+        nothing = np.empty(0, dtype=np.int64)
+        return make_worth(self, nothing, NO_NODES, nothing)
 
     def value_of(self, chosen: Chosen) -> float:
         return self.value(self.count(*locate(chosen, self.candidates)))

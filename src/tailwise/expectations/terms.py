@@ -5,49 +5,26 @@ A utility that declares nothing an expectation knows is refused by name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.errors import NumericalError, UtilityError
-from tailwise.expectations.expectation import NO_LAWS, NO_NODES
+from tailwise.expectations.expectation import NO_LAWS, NO_NODES, Expectation
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.chosen import Chosen
+from tailwise.inputs.totals import Totals
 from tailwise.kernels import label_state as kernels
 from tailwise.kernels import nodes as node_kernels
 from tailwise.kernels.curvature import AFFINE, PROPORTIONAL
 from tailwise.kernels.label_state import CURVATURE, State, Terms
-from tailwise.kernels.rows import find_positions
+from tailwise.kernels.laws import Laws
+from tailwise.kernels.nodes import Nodes
+from tailwise.kernels.rows import Rows, find_positions
 from tailwise.kernels.set_worth import BLOCK_RATIO, Worth
 from tailwise.utilities.formula import Custom
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from tailwise.expectations.expectation import Expectation
-    from tailwise.inputs.candidates import Candidates
-    from tailwise.inputs.chosen import Chosen
-    from tailwise.inputs.totals import Totals
-    from tailwise.kernels.laws import Laws
-    from tailwise.kernels.nodes import Nodes
-    from tailwise.kernels.rows import Rows
-    from tailwise.utilities.utility import Batch, Formula, SingleUtility, Utility
-
-__all__ = [
-    "Weighted",
-    "check_terms",
-    "check_value",
-    "count_positions",
-    "list_blocks",
-    "locate",
-    "make_terms",
-    "make_worth",
-    "raise_failure",
-    "start_state",
-    "supports_exact",
-    "value_at",
-    "with_terms",
-]
+from tailwise.utilities.utility import Batch, Formula, SingleUtility, Utility
 
 # A failure probability is kept as a number times this to an integer power, as kernels/label_state.py does.
 LOG_RESCALE = np.log(kernels.RESCALE)
@@ -78,12 +55,12 @@ def make_terms(parts: Sequence[Weighted], batch: Batch) -> tuple[Terms, float]:
     """The terms of parts whose psi is taken at the totals, and what no selection changes in them."""
     m = batch.n_labels
     linear, constant = _sum_coefficients(parts, batch)
-    formulas = [(factor / m, term) for factor, term in parts if term.formula is not None]
+    formulas = [(factor / m, term.formula) for factor, term in parts if term.formula is not None]
     terms = Terms(
         linear,
-        np.array([_address(term) for _, term in formulas], dtype=np.int64).reshape(-1, 3),
-        np.array([(factor, _formula(term).curvature) for factor, term in formulas], dtype=np.float64).reshape(-1, 2),
-        _weights([term for _, term in formulas], batch),
+        np.array([_address(formula) for _, formula in formulas], dtype=np.int64).reshape(-1, 3),
+        np.array([(factor, formula.curvature) for factor, formula in formulas], dtype=np.float64).reshape(-1, 2),
+        _weights([term for _, term in parts if term.formula is not None], batch),
         _coverage(parts, batch),
         float(batch.n_instances),
     )
@@ -109,14 +86,8 @@ def raise_failure(utility: Utility) -> None:
             term.raise_failure()
 
 
-def _formula(term: SingleUtility) -> Formula:
-    assert term.formula is not None
-    return term.formula
-
-
-def _address(term: SingleUtility) -> tuple[int, int, int]:
-    """Addresses of the formula and of its parameters, and the bytes from those of a label to those of the next."""
-    formula = _formula(term)
+def _address(formula: Formula) -> tuple[int, int, int]:
+    """Addresses of a formula and of its parameters, and the bytes from those of a label to those of the next."""
     parameters = formula.parameters
     return formula.address(), parameters.ctypes.data, parameters.strides[0] if parameters.ndim == 2 else 0
 
@@ -193,11 +164,12 @@ def check_value(utility: Utility, value: float) -> float:
     return value
 
 
-def make_worth(expectation: Expectation, blocks: NDArray, nodes: Nodes) -> Worth:
+def make_worth(expectation: Expectation, blocks: NDArray, nodes: Nodes, known: NDArray) -> Worth:
     """The worth of every set of candidates of every label.
 
-    `blocks` say where the blocks of each label start, and `nodes` hold those of all blocks; see `list_blocks`. What is
-    expected over laws enters by the semi-empirical value.
+    `blocks` say where the blocks of each label start, and `nodes` hold those of all blocks; see `list_blocks`. The
+    candidates are multiplied into the first `known` blocks of each label. What is expected over laws enters by the
+    semi-empirical value.
     """
     terms, context = expectation.terms, expectation.context
     coverage = terms.coverage
@@ -210,6 +182,7 @@ def make_worth(expectation: Expectation, blocks: NDArray, nodes: Nodes) -> Worth
         coverage,
         blocks,
         nodes,
+        known,
         _curves_above(blocks, nodes),
         has_nodes=blocks.size > 0,
         has_base=bool(context.q.any() or context.t.any()),

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import re
+import statistics
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
@@ -13,8 +14,6 @@ from tailwise.errors import InputError
 from tailwise.experiments.experiment_data import ExperimentData
 from tailwise.experiments.results import Results
 from tailwise.selection.rules import check_budgets
-
-__all__ = ["Experiment", "Measured", "RunParameters", "average", "name_run"]
 
 RunParameters = dict[str, Any]  # JSON values that identify a run of an experiment
 SEEDS = (0, 1, 2, 3, 4)
@@ -31,33 +30,17 @@ class Measured:
 
 @dataclasses.dataclass(frozen=True)
 class Experiment(ABC):
-    """A table or figure of the paper.
+    """A table or figure of the paper; results are averaged over the seeds of the visiting order."""
 
-    Attributes
-    ----------
-    name, title, paper : str
-        Its name on the command line, its title, and its place in the paper.
-    has_curves : bool
-        Whether there are curves to draw.
-    uses_seeds, takes_probabilities : bool
-        Whether several seeds, and given probabilities, make a difference.
-    needs_probabilities : bool
-        Whether probabilities, or features from which a tree predicts them, are required.
-    budgets : tuple of int
-        Labels per instance, k.
-    seeds : tuple of int
-        Seeds of the visiting order; results are averaged over them.
-    """
-
-    name: ClassVar[str]
+    name: ClassVar[str]  # on the command line
     title: ClassVar[str]
-    paper: ClassVar[str]
+    paper: ClassVar[str]  # its place in the paper
     has_curves: ClassVar[bool] = False
     uses_seeds: ClassVar[bool] = True
     takes_probabilities: ClassVar[bool] = True
-    needs_probabilities: ClassVar[bool] = True
+    needs_probabilities: ClassVar[bool] = True  # or features, from which a tree predicts them
 
-    budgets: tuple[int, ...]
+    budgets: tuple[int, ...]  # labels per instance, k
     seeds: tuple[int, ...] = (0,)
 
     def check(self, data: ExperimentData) -> None:
@@ -101,11 +84,8 @@ def average(measured: list[Measured]) -> tuple[dict[str, float | None], dict[str
     means: dict[str, float | None] = {}
     deviations: dict[str, float | None] = {}
     for key in measured[0].values:
-        values = [each.values[key] for each in measured]
-        known = [value for value in values if value is not None]
-        if len(known) < len(values):
-            means[key] = deviations[key] = None
-            continue
-        means[key] = mean = sum(known) / len(known)
-        deviations[key] = (sum((value - mean) ** 2 for value in known) / len(known)) ** 0.5
+        known = [value for each in measured if (value := each.values[key]) is not None]
+        is_whole = len(known) == len(measured)
+        means[key] = statistics.fmean(known) if is_whole else None
+        deviations[key] = statistics.pstdev(known) if is_whole else None
     return means, deviations

@@ -17,41 +17,27 @@ from tailwise.metrics import Evaluation, evaluate
 from tailwise.models import LabelTree
 from tailwise.models.prior_shift import shift_if_possible
 from tailwise.runs.record import describe_files
-from tailwise.runs.run_data import RunData, read_data
+from tailwise.runs.run_data import read_data
 from tailwise.utilities import LabelPriors
-
-__all__ = ["TOP", "ExperimentData", "open_data"]
 
 TOP = 100
 
 
 class ExperimentData:
-    """A data set with probabilities, which are read or predicted by a tree on first use.
+    """A data set with probabilities of its test set, from a file or, on first use, from a label tree.
 
-    Parameters
-    ----------
-    source : RunData
-        The data set, with test labels and, if an experiment needs them, training labels and features.
-    probabilities : path, optional
-        Probabilities of the test set. Default: those of a label tree, which is trained.
-    store : path
-        The folder where the tree and its predictions are kept for reuse.
-    seed : int
-        Seed of the tree.
-    progress : bool
-        Whether to show progress bars on standard error.
+    The tree and its predictions are kept in the folder `store` for reuse.
     """
 
     def __init__(
         self,
-        source: RunData,
+        path: str | os.PathLike[str],
         probabilities: str | os.PathLike[str] | None,
         store: Path,
         *,
-        seed: int = 0,
         progress: bool = False,
     ) -> None:
-        self.source, self.store, self.seed, self.progress = source, store, seed, progress
+        self.source, self.store, self.progress = read_data(path, needs=["Y_test"]), store, progress
         self.given = None if probabilities is None else Path(probabilities)
         self._shortened: dict[tuple[int, int], Candidates] = {}
 
@@ -68,10 +54,6 @@ class ExperimentData:
     def priors(self) -> LabelPriors | None:
         """Training frequencies; None without training labels."""
         return self.source.priors
-
-    @property
-    def propensity(self) -> tuple[float, float]:
-        return self.source.propensity
 
     @cached_property
     def candidates(self) -> Candidates:
@@ -162,7 +144,7 @@ class ExperimentData:
 
     def fit_tree(self, labels: Any) -> LabelTree:
         """Train a label tree on these labels of the training instances."""
-        return LabelTree(random_state=self.seed, progress=self.progress).fit(self.features("X"), labels)
+        return LabelTree(progress=self.progress).fit(self.features("X"), labels)
 
     @property
     def test_features(self) -> sp.csr_array:
@@ -182,7 +164,7 @@ class ExperimentData:
 
     def evaluate(self, selection: Any, k: int) -> Evaluation:
         """Evaluate a selection of k labels with the test labels, without the pairs in the filter of the data set."""
-        options = {"priors": self.priors, "propensity": self.propensity, "filter": self._filter}
+        options = {"priors": self.priors, "propensity": self.source.propensity, "filter": self._filter}
         return evaluate(self.truth, selection, k=k, **options)
 
     @cached_property
@@ -223,10 +205,3 @@ class ExperimentData:
 def name_predictions(top: int) -> str:
     """Return the file name for predictions of the tree."""
     return f"probabilities-top{top}.npz"
-
-
-def open_data(
-    path: str | os.PathLike[str], probabilities: str | os.PathLike[str] | None, store: Path, **options: Any
-) -> ExperimentData:
-    """Open a data set in a folder of any layout that :func:`tailwise.datasets.open_folder` reads."""
-    return ExperimentData(read_data(path, needs=["Y_test"]), probabilities, store, **options)

@@ -15,8 +15,6 @@ from tailwise.experiments.results import Column, Results, Row, Table
 from tailwise.inputs.candidates import Candidates
 from tailwise.selection import select
 
-__all__ = ["HeadLabels"]
-
 METRICS = {
     "precision": "precision",
     "ndcg": "nDCG",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from tailwise.experiments.experiment import Experiment, Measured, RunParameters
 from tailwise.experiments.experiment_data import TOP, ExperimentData
@@ -20,8 +21,6 @@ from tailwise.experiments.strategies import (
 from tailwise.inputs.candidates import Candidates
 from tailwise.models.prior_shift import shift_if_possible
 from tailwise.runs.record import Stopwatch
-
-__all__ = ["LabelTreeTable"]
 
 SHORTLISTS = (1000, TOP)
 TREE_STRATEGIES = (
@@ -104,20 +103,22 @@ class LabelTreeTable(Experiment):
         return "tree" if name in {each.name for each in self.strategies} else "shortlist"
 
 
+def _one_then_all(data: ExperimentData) -> tuple[Any, Any]:
+    """The test features; first those of one instance, to load compiled code and weights before time is measured."""
+    return data.test_features[:1], data.test_features
+
+
 def _measure_shortlist(top: int, data: ExperimentData) -> dict[str, float | None]:
-    data.tree.search(data.test_features[:1], 1)  # loads compiled code and weights before time is measured
-    watch = Stopwatch()
-    with watch.measure("search"):
-        found = data.tree.search(data.test_features, top)
+    for features in _one_then_all(data):
+        watch = Stopwatch()
+        with watch.measure("search"):
+            found = data.tree.search(features, top)
     return {"seconds": watch.seconds["search"], "nodes": float(found.visited.mean())}
 
 
 def _measure_on_tree(strategy: Strategy, run: RunParameters, data: ExperimentData) -> dict[str, float | None]:
     utility = with_propensity(strategy, data).utility
-    for features in (
-        data.test_features[:1],
-        data.test_features,
-    ):  # first one instance, to load compiled code and weights
+    for features in _one_then_all(data):
         selection = data.tree.select(features, utility, run["k"], method="tree", seed=run["seed"])
     assert selection.visited is not None
     metrics: dict[str, float | None] = dict(data.evaluate(selection, run["k"]))
@@ -126,10 +127,7 @@ def _measure_on_tree(strategy: Strategy, run: RunParameters, data: ExperimentDat
 
 def _measure_shortlisted(strategy: Strategy, run: RunParameters, data: ExperimentData) -> dict[str, float | None]:
     assert data.priors is not None
-    for features in (
-        data.test_features[:1],
-        data.test_features,
-    ):  # first one instance, to load compiled code and weights
+    for features in _one_then_all(data):
         watch = Stopwatch()
         with watch.measure("select"):
             candidates = Candidates.of(data.tree.predict_proba(features, top=TOP))

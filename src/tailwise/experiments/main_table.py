@@ -24,8 +24,6 @@ from tailwise.experiments.strategies import (
     find_strategy,
 )
 
-__all__ = ["ExtendedTable", "MainTable"]
-
 MAIN_STRATEGIES = (*INSTANCE_STRATEGIES, *ASCENT_STRATEGIES, *EXACT_STRATEGIES)
 METRICS_NOTE = "P precision, R recall, F1, Cov coverage, on the true labels, percent."
 EXPECTED_NOTE = (

@@ -11,17 +11,6 @@ from tailwise.experiments.results import Column, Row
 from tailwise.experiments.strategies import EXACT_STRATEGIES, Strategy
 from tailwise.selection import expected_utility
 
-__all__ = [
-    "EXPECTED_COLUMNS",
-    "GAP_COLUMN",
-    "MACRO_METRICS",
-    "list_strategy_runs",
-    "measure_strategy",
-    "metric_columns",
-    "strategy_rows",
-    "with_propensity",
-]
-
 MACRO_METRICS = {"macro-precision": "P", "macro-recall": "R", "macro-f1": "F1", "coverage": "Cov"}
 INSTANCE_METRICS = {"precision": "P", "recall": "R"}
 EXPECTED_COLUMNS = (
@@ -78,7 +67,7 @@ def with_propensity(strategy: Strategy, data: ExperimentData) -> Strategy:
     """Return the strategy with the propensity parameters of the data, if it uses propensities."""
     if strategy.utility != "ps-precision":
         return strategy
-    a, b = data.propensity
+    a, b = data.source.propensity
     return replace(strategy, utility=f"ps-precision({a}, {b})")
 
 

@@ -15,8 +15,6 @@ from tailwise.experiments.trade_off import PAPER_ALPHAS
 from tailwise.metrics import METRIC_NAMES
 from tailwise.utilities.parse import UTILITY_NAMES
 
-__all__ = ["Mixed"]
-
 FIRST = "precision"
 # Utilities that are also metrics.
 SECONDS = tuple(name for name in UTILITY_NAMES if name in METRIC_NAMES and name not in (FIRST, "ps-precision"))

@@ -9,8 +9,6 @@ from importlib import resources
 
 from tailwise.experiments.results import Column, Row, Table
 
-__all__ = ["paper_values", "side_by_side"]
-
 PLAIN_NUMBERS = ("milliseconds", "nodes")  # all others are in percent
 
 

@@ -10,8 +10,6 @@ from tailwise.experiments.measuring import metric_columns
 from tailwise.experiments.results import Column, Results, Row, Table
 from tailwise.experiments.strategies import ASCENT_STRATEGIES, Strategy, find_strategy
 
-__all__ = ["Parameters"]
-
 COST_COLUMNS = (
     Column("passes", "passes", "cost", better=None, digits=1, percent=False),
     Column("seconds", "seconds", "cost", better=None, digits=3, percent=False),

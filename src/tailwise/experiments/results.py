@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from tailwise.errors import InputError
-
-__all__ = ["Column", "MeanCurve", "MeanPoint", "Results", "Row", "Table"]
 
 Value = float | None
 _KINDS = {
@@ -24,49 +22,25 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
+    """A column of a table."""
 
-    Attributes
-    ----------
-    key : str
-        Key of its values in rows.
-    title, group : str
-        Its heading, and a heading shared with neighbouring columns.
-    better : {"larger", "smaller", None}
-        Which values are better; None for numbers that are not compared.
-    digits : int
-        Decimal places.
-    percent : bool
-        Whether values are shown in percent.
-    """
-
-    key: str
+    key: str  # of its values in rows
     title: str
-    group: str = ""
-    better: str | None = "larger"
+    group: str = ""  # a heading shared with neighbouring columns
+    better: str | None = "larger"  # or "smaller"; None for numbers that are not compared
     digits: int = 2
     percent: bool = True
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table.
-
-    Attributes
-    ----------
-    name, group : str
-        Its name, and the block of rows that it belongs to.
-    values, deviations : mapping of str to float
-        Means and standard deviations by column key; missing or None if unknown.
-    own : tuple of str
-        Keys of the columns that this row optimises.
-    """
+    """A row of a table; values that are unknown are missing or None."""
 
     name: str
     values: Mapping[str, Value]
     deviations: Mapping[str, Value] = field(default_factory=dict)
-    group: str = ""
-    own: tuple[str, ...] = ()
+    group: str = ""  # the block of rows that it belongs to
+    own: tuple[str, ...] = ()  # keys of the columns that it optimises
 
 
 @dataclass(frozen=True)
@@ -83,10 +57,6 @@ class Table:
         """Build a table from values by row and key, and titles by key; ``column`` holds options of all columns."""
         columns = tuple(Column(key, title, **column) for key, title in titles.items())
         return cls("", "", columns, tuple(Row(name, values) for name, values in rows.items()))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the contents as JSON values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -119,10 +89,6 @@ class MeanCurve:
     measured: str = "realised"
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the contents as JSON values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Results:
@@ -135,15 +101,7 @@ class Results:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Results:
-        """Read results from JSON values, which may hold other facts; errors name the place of a wrong value.
-
-        Examples
-        --------
-        >>> from tailwise.experiments.results import Results, Table
-        >>> table = Table.of({"Top-K": {"p": 0.5}}, {"p": "P"})
-        >>> Results.from_dict({"tables": [table.to_dict()]}).tables == (table,)
-        True
-        """
+        """Read results from JSON values, which may hold other facts; errors name the place of a wrong value."""
         return _read_object(cls, record, "")
 
 

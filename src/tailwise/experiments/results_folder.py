@@ -17,8 +17,6 @@ from tailwise.errors import FileError
 from tailwise.experiments.experiment import Measured, RunParameters, name_run
 from tailwise.runs.record import as_json, describe_versions, list_changes, read_json, write_json
 
-__all__ = ["RECORD", "SPECIFICATION", "ResultsFolder"]
-
 SPECIFICATION = "specification.json"
 RECORD = "experiment.json"
 RUNS = "runs"

@@ -11,11 +11,19 @@ from tailwise import __version__
 from tailwise.datasets import save_priors
 from tailwise.experiments.experiment import Experiment, Measured, RunParameters
 from tailwise.experiments.experiment_data import ExperimentData
+from tailwise.experiments.head_labels import HeadLabels
+from tailwise.experiments.label_tree_table import LabelTreeTable
+from tailwise.experiments.main_table import ExtendedTable, MainTable
+from tailwise.experiments.mixed import Mixed
+from tailwise.experiments.parameter_study import Parameters
 from tailwise.experiments.results import Results
 from tailwise.experiments.results_folder import ResultsFolder
+from tailwise.experiments.true_labels import TrueLabels
 from tailwise.runs.record import describe_versions
 
-__all__ = ["identify", "run_experiment", "summarise"]
+EXPERIMENTS: dict[str, type[Experiment]] = {
+    each.name: each for each in (HeadLabels, MainTable, ExtendedTable, TrueLabels, Parameters, Mixed, LabelTreeTable)
+}
 
 
 def identify(experiment: Experiment, data: ExperimentData) -> dict[str, Any]:
@@ -49,10 +57,7 @@ def summarise(experiment: Experiment, data: ExperimentData, results: Results) ->
         "specification": experiment.describe(),
         "data": data.describe(),
         "versions": describe_versions(),
-        "seconds": results.seconds,
-        "notes": results.notes,
-        "tables": [table.to_dict() for table in results.tables],
-        "curves": [curve.to_dict() for curve in results.curves],
+        **dataclasses.asdict(results),
     }
 
 

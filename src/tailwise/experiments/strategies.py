@@ -4,53 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tailwise.inputs.candidates import Candidates
 from tailwise.metrics import Evaluation, evaluate
 from tailwise.selection import Selection, select
-
-if TYPE_CHECKING:
-    from tailwise.utilities import LabelPriors
-
-__all__ = [
-    "ASCENT_STRATEGIES",
-    "EXACT_STRATEGIES",
-    "GREEDY_STRATEGIES",
-    "INSTANCE_STRATEGIES",
-    "PAPER_STRATEGIES",
-    "PRIOR_RECALL",
-    "STRATEGIES",
-    "Strategy",
-    "compare_strategies",
-    "find_strategy",
-]
+from tailwise.utilities import LabelPriors
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """A utility and how to maximise it, with the paper's name.
-
-    Attributes
-    ----------
-    name : str
-        Its name in tables.
-    utility : str
-        The utility to maximise.
-    options : dict
-        Options of :func:`tailwise.select`.
-    shifted : bool
-        Whether the probabilities are shifted to the label density of the training data
-        (:func:`tailwise.shift_to_priors`).
-    aim : str
-        The metric that it optimises, if its name differs from the utility.
-    """
+    """A utility and how to maximise it, with the paper's name."""
 
     name: str
     utility: str
-    options: dict[str, Any] = field(default_factory=dict)
-    shifted: bool = False
-    aim: str = ""
+    options: dict[str, Any] = field(default_factory=dict)  # of tailwise.select
+    shifted: bool = False  # whether probabilities are shifted to the training label density, tailwise.shift_to_priors
+    aim: str = ""  # the metric that it optimises, if its name differs from the utility
 
     @property
     def metric(self) -> str:
@@ -116,35 +86,18 @@ def compare_strategies(
     k: int,
     priors: LabelPriors,
     *,
-    strategies: tuple[Strategy, ...] = STRATEGIES,
     on_done: Callable[[Strategy], object] = lambda strategy: None,
 ) -> dict[str, Evaluation]:
-    """Select k labels with each strategy, and evaluate them with true labels.
+    """Select k labels with each strategy, and evaluate them with true labels; return evaluations by its name.
 
-    Parameters
-    ----------
-    probabilities, truth : array_like of shape (n, m)
-        Label probabilities and true labels of a batch.
-    k : int
-        Labels per instance.
-    priors : LabelPriors
-        Training frequencies.
-    strategies : tuple of Strategy
-        By default those of the paper and the exact ones.
-    on_done : callable
-        Called with each strategy when it is done, to show progress.
-
-    Returns
-    -------
-    dict
-        Evaluations by the name of the strategy.
+    `on_done` is called with each strategy when it is done, to show progress.
     """
     from tailwise.models.prior_shift import shift_if_possible  # imports scikit-learn, which trade-offs do not need
 
-    given = Candidates.of(probabilities)
+    given = Candidates.of(probabilities).widened()
     shifted = shift_if_possible(given, priors) or given
     evaluations = {}
-    for strategy in strategies:
+    for strategy in STRATEGIES:
         selection = strategy.select(shifted if strategy.shifted else given, k, priors)
         evaluations[strategy.name] = evaluate(truth, selection, priors=priors)
         on_done(strategy)

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tailwise.errors import InputError, MissingExtraError
+from tailwise.errors import InputError, extra_needed
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.paths import Source
 from tailwise.metrics import evaluate
 from tailwise.selection import Selection, expected_utility, select
 from tailwise.selection.rules import check_budgets
 from tailwise.utilities import Utility, as_utility
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["PAPER_ALPHAS", "Curve", "CurvePoint", "trade_off"]
 
 PAPER_ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.995, 0.999)
 
@@ -81,11 +77,8 @@ class Curve:
     def plot(self, axes: Any = None) -> Any:
         """Draw the curve with matplotlib, and return the axes."""
         if axes is None:
-            try:
+            with extra_needed("plot needs matplotlib", "'tailwise[plot]'"):
                 from matplotlib import pyplot
-            except ImportError as error:
-                msg = "plot needs matplotlib, which is not installed. Install it with: pip install 'tailwise[plot]'"
-                raise MissingExtraError(msg) from error
             axes = pyplot.figure(layout="constrained").add_subplot()
         values = np.array([(point.first, point.second) for point in self.points])
         axes.plot(*values.T, marker="o", markersize=4, label=f"{self.first} + {self.second}, mixed")
@@ -132,7 +125,8 @@ def trade_off(
     Curve
     """
     source = Source.of(probabilities)
-    candidates, priors = Candidates.of(source.matrix).with_names(source.names), source.read_priors(priors)
+    candidates = Candidates.of(source.matrix).with_names(source.names).widened()
+    priors = source.read_priors(priors)
     truth = None if truth is None else source.read_matrix(truth)
     first, second = as_utility(first, priors), as_utility(second, priors)
     budgets = check_budgets(k, *candidates.shape)
@@ -141,7 +135,7 @@ def trade_off(
         raise InputError(msg)
     basis = {"priors": priors, "condition_positives": options.get("condition_positives")}
     points = []
-    for alpha in _check_alphas(alphas):
+    for alpha in check_alphas(alphas):
         selection = select(candidates, (1 - alpha) * first + alpha * second, budgets, priors=priors, **options)
         if truth is None:
             basis["expectation"] = selection.expectation
@@ -153,7 +147,8 @@ def trade_off(
     return Curve(str(first), str(second), tuple(points), "expected" if truth is None else "realised")
 
 
-def _check_alphas(alphas: Sequence[float] | None) -> list[float]:
+def check_alphas(alphas: Sequence[float] | None) -> list[float]:
+    """Return the weights of the second utility in ascending order, by default 0, those of the paper, and 1."""
     values = sorted({0.0, *PAPER_ALPHAS, 1.0} if alphas is None else {float(alpha) for alpha in alphas})
     if not values or not all(0 <= value <= 1 for value in values):
         msg = f"alphas must hold at least one number, all between 0 and 1. Got {alphas}."

@@ -16,8 +16,6 @@ from tailwise.experiments.strategies import (
     find_strategy,
 )
 
-__all__ = ["TrueLabels"]
-
 NOTE = (
     "Values below 100 % can be optimal: instances may have more or fewer true labels than k, and labels may have no "
     "true instance."

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Candidates"]
 
 ROUNDING = 1e-6  # a few units of float32 precision, by which a sigmoid may overshoot [0, 1]
+MOST_WIDENED = 1_000_000  # entries that double precision is worth its memory for
 SMALLEST = 1e-300  # smaller probabilities are set to 0: they lose precision, and their reciprocals overflow
 
 
@@ -140,6 +141,23 @@ class Candidates:
             self.n_labels,
             holds_all_labels=self.holds_all_labels,
             label_names=label_names,
+        )
+
+    def widened(self) -> Candidates:
+        """Return the candidates in double precision, unless they are many.
+
+        Kernels are compiled for each type of probabilities. Single precision saves memory and time only for large
+        batches, and double precision holds every single-precision number.
+        """
+        if self.rows.values.dtype == np.float64 or self.n_entries > MOST_WIDENED:
+            return self
+        return Candidates(
+            self.rows.indptr,
+            self.rows.labels,
+            self.rows.values.astype(np.float64),
+            self.n_labels,
+            holds_all_labels=self.holds_all_labels,
+            label_names=self.label_names,
         )
 
     def keep_top(self, top: int) -> Candidates:

@@ -134,7 +134,7 @@ def check_matrix(matrix: Any, name: str) -> None:
     if matrix.format in ("csr", "csc", "bsr"):
         _check_compressed(matrix, name)
     elif matrix.format == "coo":
-        for numbers, size in zip(_coordinates(matrix), matrix.shape, strict=True):
+        for numbers, size in zip(matrix.coords, matrix.shape, strict=True):
             _check_lengths(name, numbers, matrix.data)
             _check_indices(name, numbers, size)
     elif matrix.format == "lil":
@@ -219,12 +219,8 @@ def _without_torch(matrix: Any) -> Any:
     return tensor.numpy()
 
 
-def _coordinates(matrix: Any) -> tuple[NDArray, ...]:
-    return matrix.coords if hasattr(matrix, "coords") else (matrix.row, matrix.col)  # before scipy 1.13
-
-
 def _first_duplicate_of_coo(matrix: Any) -> tuple[int, int]:
-    rows, columns = _coordinates(matrix)
+    rows, columns = matrix.coords
     order = np.lexsort((columns, rows))
     rows, columns = rows[order], columns[order]
     x = int(np.argmax((np.diff(rows) == 0) & (np.diff(columns) == 0)))

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from tailwise.kernels.confusion import InstanceTotals, LabelTotals, count_confusion
 from tailwise.metrics.metric_formulas import average, ratio_for
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-    from numpy.typing import NDArray
-
-__all__ = ["InstanceCounts", "LabelCounts", "count"]
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,18 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_choice, is_integer
 from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.label_weights import load_label_weights
 from tailwise.inputs.matrices import as_array
-from tailwise.inputs.paths import is_path
-from tailwise.inputs.priors import USUAL_PROPENSITY
+from tailwise.inputs.paths import Source, is_path
+from tailwise.inputs.priors import USUAL_PROPENSITY, LabelPriors
 from tailwise.metrics.counts import InstanceCounts, LabelCounts, count
 from tailwise.metrics.evaluation import Evaluation
 from tailwise.metrics.evaluation_inputs import (
@@ -32,14 +33,6 @@ from tailwise.metrics.metric_formulas import INSTANCE_METRICS, average, ratio_fo
 from tailwise.metrics.metric_names import find_label_formula, resolve_names
 from tailwise.utilities.by_label import as_weights
 from tailwise.utilities.utility import Batch
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.inputs.paths import Source
-    from tailwise.inputs.priors import LabelPriors
-
-__all__ = ["check_propensity", "evaluate"]
 
 
 def evaluate(

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tailwise.errors import InputError, MissingExtraError
+from numpy.typing import NDArray
+
+from tailwise.errors import InputError, extra_needed
+from tailwise.metrics.counts import LabelCounts
 from tailwise.metrics.frequency import FrequencyBin, average_by_frequency
 from tailwise.metrics.metric_formulas import LABEL_METRICS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.metrics.counts import LabelCounts
-
-__all__ = ["Evaluation"]
 
 
 class Evaluation(Mapping[str, float]):
@@ -114,11 +110,8 @@ class Evaluation(Mapping[str, float]):
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per metric, a column ``value`` and, if available, ``expected``."""
-        try:
+        with extra_needed("to_frame needs pandas", "pandas"):
             import pandas as pd
-        except ImportError as error:
-            msg = "to_frame needs pandas, which is not installed. Install it with: pip install pandas"
-            raise MissingExtraError(msg) from error
         columns = {"value": list(self.values())}
         if self.expected:
             columns["expected"] = [self.expected.get(name, math.nan) for name in self]

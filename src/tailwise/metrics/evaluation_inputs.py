@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from tailwise.datasets.catalogue.filters import is_text_filter, load_filter, pairs_of
 from tailwise.datasets.formats.read_write import as_labels
@@ -13,14 +15,7 @@ from tailwise.errors import InputError
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.matrices import as_array, as_indicator
 from tailwise.inputs.paths import Source, is_path
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-    from numpy.typing import NDArray
-
-    from tailwise.inputs.priors import LabelPriors
-
-__all__ = ["read_filter", "read_priors", "read_selection", "read_truth", "without_pairs"]
+from tailwise.inputs.priors import LabelPriors
 
 
 def read_truth(truth: Any, label_names: Any = None) -> Source:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.priors import LabelPriors
 from tailwise.metrics.metric_formulas import INSTANCE_METRICS
 from tailwise.selection.expected_utility import expected_utility
 from tailwise.utilities import as_utility
 from tailwise.utilities.by_label import weighted_macro
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from tailwise.inputs.priors import LabelPriors
-
-__all__ = ["check_comparable", "expect_metrics"]
 
 _PRECISIONS = ("precision", "ps-precision")
 _WITHOUT_CHANCE = ("catalogue-coverage",)  # depends on the selection alone

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.errors import InputError
+from tailwise.metrics.counts import LabelCounts
 from tailwise.metrics.metric_formulas import LABEL_METRICS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.metrics.counts import LabelCounts
-
-__all__ = ["DEFAULT_EDGES", "FrequencyBin", "average_by_frequency", "check_edges"]
 
 DEFAULT_EDGES = (10.0, 100.0)
 

@@ -7,14 +7,10 @@ labels or instances; a single number is its own average.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["INSTANCE_METRICS", "LABEL_METRICS", "average", "fbeta", "ratio_for"]
+from numpy.typing import NDArray
 
 Ratio = Callable[[Any, Any], Any]
 

@@ -11,8 +11,6 @@ from tailwise.errors import InputError
 from tailwise.metrics.metric_formulas import INSTANCE_METRICS, LABEL_METRICS, fbeta
 from tailwise.utilities.parse import nearest_name
 
-__all__ = ["METRIC_NAMES", "find_label_formula", "resolve_names"]
-
 #: All metrics with a fixed name; in addition, there is ``macro-fbeta(B)`` for any number B above 0.
 METRIC_NAMES = (*INSTANCE_METRICS, *LABEL_METRICS)
 

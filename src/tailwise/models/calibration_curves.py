@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression, minimize
 from scipy.special import expit
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["CURVES", "FITTERS", "CalibrationCurve", "InContext", "Logistic", "PiecewiseLinear"]
+from tailwise.kernels.rows import Rows
 
 # Probabilities are clipped to the range in which models do not round them to 0 or 1 (single precision).
 LOWEST, HIGHEST = 1e-12, 1 - 6e-8
+SMALLEST_SUM = 1e-12  # of the probabilities of an instance
 SLOPES, OFFSETS, NOT_ABOVE_ZERO, FREE = (1e-3, 1e3), (-50.0, 50.0), (-50.0, 0.0), (-50.0, 50.0)
 
 
@@ -120,6 +119,27 @@ def _fit_logistic(columns: NDArray, is_true: NDArray, bounds: tuple[tuple[float,
     start[1] = 1.0
     options = {"ftol": 1e-14, "gtol": 1e-9, "maxiter": 500}
     return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+
+
+def describe_context(rows: Rows, label_counts: NDArray | None) -> NDArray:
+    """Compute three numbers for each candidate, (nnz, 3).
+
+    They are the logarithms of one plus its rank among the candidates of its instance (0 for the most probable; ties go
+    to the smaller label), of the sum of their probabilities, and of one plus the training count of its label (0 if
+    unknown).
+    """
+    sizes = np.diff(rows.indptr)
+    instances = np.repeat(np.arange(sizes.size), sizes)
+    order = np.lexsort((-rows.values, instances))  # stable, and labels ascend within a row
+    ranks = np.empty(order.size)
+    ranks[order] = np.arange(order.size) - np.repeat(rows.indptr[:-1], sizes)
+    sums = np.bincount(instances, weights=rows.values, minlength=sizes.size)
+    context = np.zeros((order.size, 3))
+    context[:, 0] = np.log1p(ranks)
+    context[:, 1] = np.log(np.maximum(sums, SMALLEST_SUM))[instances]
+    if label_counts is not None:
+        context[:, 2] = np.log1p(label_counts)[rows.labels]
+    return context
 
 
 def _columns(probabilities: NDArray, context: NDArray | None = None) -> NDArray:

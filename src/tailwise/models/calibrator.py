@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,18 +19,11 @@ from tailwise.inputs.paths import Source
 from tailwise.metrics.evaluation_inputs import read_priors, read_truth
 from tailwise.metrics.frequency import DEFAULT_EDGES, check_edges
 from tailwise.models.adapters.shortlists import own_csr
-from tailwise.models.calibration_context import describe_context
-from tailwise.models.calibration_curves import FITTERS, CalibrationCurve, InContext
+from tailwise.models.calibration_curves import FITTERS, CalibrationCurve, InContext, describe_context
 from tailwise.models.calibrator_file import FITTED, load_fitted, save_fitted
 from tailwise.models.candidate_truth import find_true, read_candidates, read_pair
 from tailwise.models.out_of_fold import predict_out_of_fold
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.utilities import LabelPriors
-
-__all__ = ["Calibrator", "check_parameters"]
+from tailwise.utilities import LabelPriors
 
 GROUPINGS = ("all", "frequency")
 # A frequency bin with fewer true or false candidates than this has too little data for its own curve.

@@ -5,20 +5,14 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.datasets.formats.saved_object import read_object, write_object
 from tailwise.errors import FileError
-from tailwise.models.calibration_curves import CURVES, InContext, Logistic
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.models.calibration_curves import CalibrationCurve
-
-__all__ = ["FITTED", "load_fitted", "save_fitted"]
+from tailwise.models.calibration_curves import CURVES, CalibrationCurve, InContext, Logistic
 
 KIND, VERSION = "tailwise calibrator", 2
 FITTED = ("n_labels_", "curves_", "label_bins_", "label_counts_")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.paths import load_if_path
 from tailwise.metrics.evaluation_inputs import read_truth
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-    from numpy.typing import NDArray
-
-__all__ = ["find_true", "read_candidates", "read_pair"]
 
 
 def read_candidates(probabilities: Any, n_labels: int) -> Candidates:

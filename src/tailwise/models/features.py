@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from tailwise.models.label_tree import LabelTree
 
-__all__ = ["check_features", "check_labels", "check_n_jobs", "check_parameters", "check_random"]
-
 TREES = ("k-means", "random", "huffman")
 LOSSES = ("logistic", "squared-hinge")
 LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn estimators use

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-if TYPE_CHECKING:
-    from tailwise.engines import Threads
-
-__all__ = ["share_jobs"]
+from tailwise.engines import Threads
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")

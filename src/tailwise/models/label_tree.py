@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tailwise.engines import Threads
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size
-from tailwise.inputs.matrices import as_dense
+from tailwise.inputs.matrices import as_dense, build_csr
+from tailwise.kernels.node_training import Matrix
 from tailwise.models.features import (
     check_features,
     check_labels,
@@ -21,21 +23,12 @@ from tailwise.models.features import (
     check_parameters,
     check_random,
 )
-from tailwise.models.plt_greedy import select_on_tree
+from tailwise.models.plt_greedy import TreeSelection, select_on_tree
+from tailwise.models.plt_search import Found
 from tailwise.models.tree_ensemble import search_trees
 from tailwise.models.tree_file import load_tree, save_tree
 from tailwise.models.tree_fitting import fit_trees
-from tailwise.utilities import LabelPriors
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.kernels.node_training import Matrix
-    from tailwise.models.plt_greedy import TreeSelection
-    from tailwise.models.plt_search import Found
-    from tailwise.utilities import Utility
-
-__all__ = ["LabelTree"]
+from tailwise.utilities import LabelPriors, Utility
 
 
 class LabelTree(ClassifierMixin, BaseEstimator):
@@ -340,9 +333,7 @@ def _as_csr(labels: NDArray, values: NDArray, n_labels: int) -> sp.csr_array:
     labels, values = np.take_along_axis(labels, order, axis=1), np.take_along_axis(values, order, axis=1)
     is_label = labels >= 0
     indptr = np.concatenate([[0], np.cumsum(is_label.sum(axis=1))])
-    if indptr[-1] <= np.iinfo(np.int32).max:
-        indptr = indptr.astype(np.int32)
-    return sp.csr_array((values[is_label], labels[is_label], indptr), shape=(labels.shape[0], n_labels))
+    return build_csr(values[is_label], labels[is_label], indptr, (labels.shape[0], n_labels))
 
 
 def _check_weights(weights: Any, n_labels: int) -> NDArray:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tailwise.errors import InputError
 from tailwise.inputs.checks import is_integer
 from tailwise.inputs.matrices import as_array
 from tailwise.models.adapters import from_sklearn
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["predict_out_of_fold"]
 
 
 def predict_out_of_fold(

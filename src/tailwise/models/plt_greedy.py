@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from tailwise.models.label_tree import LabelTree
     from tailwise.utilities import Utility
 
-__all__ = ["TreeSelection", "select_on_tree"]
-
 TREE_OPTIONS = {"seed", "condition_positives"}
 
 

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tailwise.kernels.best_first import Lines, Model, Room, search
+from tailwise.engines import Threads
+from tailwise.kernels.best_first import Branches, Lines, Model, Room, search
 from tailwise.kernels.heaps import Best, Waiting
+from tailwise.kernels.node_training import Matrix
+from tailwise.kernels.node_weights import Weights
 from tailwise.kernels.tree_paths import Known, find_probabilities
 from tailwise.models.job_sharing import share_jobs
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.engines import Threads
-    from tailwise.kernels.node_training import Matrix
-    from tailwise.kernels.node_weights import Weights
-    from tailwise.models.tree import Tree
-
-__all__ = ["FittedTree", "Found", "make_lines", "make_room", "probabilities_of", "search_tree"]
+from tailwise.models.tree import Tree
 
 # Instances that a thread searches at a time: few enough for a quick Ctrl-C, many enough to make calls cheap.
 CHUNK = 64
@@ -44,7 +39,7 @@ class FittedTree:
 
     def model(self) -> Model:
         """Return the arguments of kernels."""
-        return Model(self.tree.branches(), self.weights, self.link)
+        return Model(Branches(self.tree.first_children, self.tree.labels), self.weights, self.link)
 
 
 def search_tree(fitted: FittedTree, matrix: Matrix, k: int, lines: Lines, threads: Threads, beam: int = 0) -> Found:

@@ -13,8 +13,6 @@ from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.paths import Source
 from tailwise.utilities import LabelPriors
 
-__all__ = ["shift_if_possible", "shift_to_priors"]
-
 WIDEST = 30.0
 
 

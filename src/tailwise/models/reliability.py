@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tailwise.errors import InputError, MissingExtraError
+from tailwise.errors import InputError, extra_needed
 from tailwise.inputs.checks import check_choice, check_size
 from tailwise.models.candidate_truth import find_true, read_pair
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["Reliability", "ReliabilityBin", "reliability"]
 
 STRATEGIES = ("quantile", "uniform")
 
@@ -199,11 +195,8 @@ def _fill_bins(values: NDArray, is_true: NDArray, n_bins: int, strategy: str) ->
 
 
 def _new_diagram() -> Any:
-    try:
+    with extra_needed("plot needs matplotlib", "'tailwise[plot]'"):
         from matplotlib import pyplot
-    except ImportError as error:
-        msg = "plot needs matplotlib, which is not installed. Install it with: pip install 'tailwise[plot]'"
-        raise MissingExtraError(msg) from error
     axes = pyplot.figure(figsize=(5, 5), layout="constrained").add_subplot()
     axes.plot([0, 1], [0, 1], color="0.7", linewidth=1, label="perfect calibration")
     return axes

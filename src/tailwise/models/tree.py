@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.errors import InputError
 from tailwise.inputs.matrices import as_array
-from tailwise.kernels.best_first import Branches
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["Tree"]
 
 NO_NODE = -1
 
@@ -126,10 +121,6 @@ class Tree:
     @property
     def most_children(self) -> int:
         return int(np.diff(self.first_children).max())
-
-    def branches(self) -> Branches:
-        """Return the arrays for kernels."""
-        return Branches(self.first_children, self.labels)
 
     def largest_below(self, values: NDArray) -> NDArray:
         """Return the largest value of a label below each node."""

@@ -6,21 +6,16 @@ import heapq
 import math
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tailwise.engines import Threads
 from tailwise.kernels.clustering import split_labels, sum_positives
 from tailwise.kernels.node_training import Matrix
 from tailwise.models.job_sharing import share_jobs
 from tailwise.models.tree import NO_NODE, Tree
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.engines import Threads
-
-__all__ = ["build_huffman_tree", "build_k_means_tree", "build_label_vectors", "build_random_tree"]
 
 MOST_ROUNDS = 20
 # Two clusters start from the two least similar labels among this number.

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tailwise.engines import Threads
 from tailwise.kernels.node_training import Matrix
-from tailwise.models.plt_search import Found, make_lines, probabilities_of, search_tree
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from tailwise.engines import Threads
-    from tailwise.models.plt_search import FittedTree
-
-__all__ = ["search_trees"]
+from tailwise.models.plt_search import FittedTree, Found, make_lines, probabilities_of, search_tree
 
 
 def search_trees(

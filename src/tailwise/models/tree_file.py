@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from tailwise.models.label_tree import LabelTree
 
-__all__ = ["load_tree", "save_tree"]
-
 MAGIC = b"tailwise-label-tree\n"
 VERSION = 2
 PREFIX = struct.Struct("<IQI")  # version, length of the header, its checksum

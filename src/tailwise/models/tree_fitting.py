@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tailwise.kernels.node_training import Matrix
     from tailwise.models.label_tree import LabelTree
 
-__all__ = ["fit_trees"]
-
 DEFAULT_COSTS = {"logistic": 10.0, "squared-hinge": 1.0}
 DEFAULT_THRESHOLDS = {"logistic": 0.2, "squared-hinge": 0.1}
 

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tailwise.engines import Threads
 from tailwise.kernels import node_training as kernels
 from tailwise.kernels.best_first import LOGISTIC, SHIFT, STEEP, STEEPNESS
 from tailwise.kernels.lanes import LANES
 from tailwise.kernels.node_training import Matrix, Scratch, Settings
 from tailwise.kernels.node_weights import Entries, Weights, keep_entries, pack_children
 from tailwise.models.job_sharing import share_jobs
-from tailwise.models.tree_weights import Packed, concatenate
+from tailwise.models.tree import Tree
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from numpy.typing import NDArray
-
-    from tailwise.engines import Threads
-    from tailwise.models.tree import Tree
-
-__all__ = ["Reached", "TrainingOptions", "find_reached", "train_nodes"]
+# Child numbers take two bytes if they fit.
+SMALL = np.iinfo(np.uint16).max
 
 
 @dataclass(frozen=True)
@@ -107,7 +103,7 @@ def train_nodes(
         parts = results.pop(int(parent))
         is_packed = isinstance(parts[0], Packed)
         packed.append(parts[0] if is_packed else _pack(parts, tree, reached, int(parent), options))
-    return concatenate(packed, parents, tree.first_children)
+    return _concatenate(packed, parents, tree.first_children)
 
 
 class Job(NamedTuple):
@@ -124,6 +120,15 @@ class Trained(NamedTuple):
 
     features: NDArray  # int32: features of the instances that reach the parent; the first is the bias
     blocks: list[Entries]  # the weights kept, for each block of sixteen children
+    biases: NDArray  # float32 (children,)
+
+
+class Packed(NamedTuple):
+    """The weights of the children of one parent."""
+
+    slots: NDArray  # int32 (slots + 1, 2)
+    children: NDArray  # (entries,)
+    values: NDArray  # float32 (entries,)
     biases: NDArray  # float32 (children,)
 
 
@@ -174,6 +179,23 @@ def _pack(parts: list[Trained], tree: Tree, reached: Reached, parent: int, optio
     entries = Entries(*(np.concatenate(arrays) for arrays in zip(*blocks, strict=True)))
     slots, children, values = pack_children(entries, parts[0].features)
     return Packed(slots, children, values, biases)
+
+
+def _concatenate(packed: Sequence[Packed], parents: NDArray, first_children: NDArray) -> Weights:
+    """Concatenate the tables of all parents, which are ascending."""
+    n_nodes = first_children.size - 1
+    n_slots, n_entries = np.zeros(n_nodes + 1, np.int64), np.zeros(n_nodes + 1, np.int64)
+    n_slots[parents + 1] = [len(table.slots) for table in packed]
+    n_entries[parents + 1] = [len(table.values) for table in packed]
+    child_type = np.uint16 if np.diff(first_children).max() <= SMALL else np.int32
+    return Weights(
+        np.cumsum(n_slots),
+        np.cumsum(n_entries),
+        np.concatenate([table.slots for table in packed]),
+        np.concatenate([table.children.astype(child_type) for table in packed]),
+        np.concatenate([table.values for table in packed]),
+        np.concatenate([np.zeros(1, np.float32), *(table.biases for table in packed)]),
+    )
 
 
 def score_of(probability: float, link: int) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
@@ -15,18 +16,12 @@ from tailwise.inputs.checks import check_size
 from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.matrices import as_array, check_most_labels
 from tailwise.inputs.paths import Source
+from tailwise.inputs.totals import Totals
 from tailwise.kernels.online_greedy import N_TOTALS
 from tailwise.online.semi_online_greedy import SemiOnlineGreedy
 from tailwise.online.stream_file import find_utility, read_stream, write_stream
 from tailwise.utilities import as_utility
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.inputs.totals import Totals
-    from tailwise.utilities.utility import Utility
-
-__all__ = ["OnlineSelector"]
+from tailwise.utilities.utility import Utility
 
 
 class OnlineSelector:

@@ -11,27 +11,18 @@ Future rows are unknown, so p and n count the rows so far, including the current
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.errors import NumericalError, UtilityError
 from tailwise.expectations.terms import check_terms, make_terms, raise_failure
-from tailwise.inputs.candidates import SMALLEST
+from tailwise.inputs.candidates import SMALLEST, Candidates
 from tailwise.inputs.totals import Totals
 from tailwise.kernels import online_greedy as columns
 from tailwise.kernels.online_greedy import select_online
 from tailwise.kernels.rows import Rows
 from tailwise.utilities.macro import FormulaUtility
-from tailwise.utilities.utility import Batch, UtilityClass
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.inputs.candidates import Candidates
-    from tailwise.utilities.utility import SingleUtility, Utility
-
-__all__ = ["SemiOnlineGreedy"]
+from tailwise.utilities.utility import Batch, SingleUtility, Utility, UtilityClass
 
 # Number of instances assumed when a user-defined formula is tested; the actual number is unknown.
 N_TRIED = 100

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.datasets.formats.saved_object import read_object, write_object
 from tailwise.errors import FileError, UtilityError
 from tailwise.inputs.checks import is_integer
 from tailwise.kernels import online_greedy as columns
 from tailwise.utilities import as_utility
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.utilities.utility import Utility
-
-__all__ = ["SavedStream", "find_utility", "read_stream", "write_stream"]
+from tailwise.utilities.utility import Utility
 
 KIND, VERSION = "tailwise online selector", 1
 

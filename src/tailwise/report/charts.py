@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tailwise.models.reliability import Reliability
     from tailwise.report.comparison import BinGain
 
-__all__ = ["draw_bins", "draw_curve", "draw_expected", "draw_reliability", "frame"]
-
 Figure = dict[str, Any]
 Point = tuple[float, float]
 Window = tuple[tuple[float, float], tuple[float, float]]  # the ranges of both axes

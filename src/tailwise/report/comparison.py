@@ -3,60 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.metrics import METRIC_NAMES, Evaluation, evaluate
 from tailwise.metrics.expected_metrics import expect_metrics
 from tailwise.metrics.frequency import DEFAULT_EDGES, FrequencyBin
+from tailwise.runs.run_folder import RunFolder
 from tailwise.selection import expected_utility, select
-from tailwise.utilities import as_utility
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.runs.run_folder import RunFolder
-    from tailwise.utilities import Utility
-
-__all__ = [
-    "RARE",
-    "BinGain",
-    "Judgement",
-    "LabelChange",
-    "compare_bins",
-    "find_changes",
-    "judge",
-    "judge_top",
-    "measure",
-]
+from tailwise.utilities import Utility, as_utility
 
 RARE, FREQUENT = map(int, DEFAULT_EDGES)
 BINS = {"tail": f"up to {RARE}", "torso": f"{RARE + 1} to {FREQUENT}", "head": f"over {FREQUENT}"}  # training instances
+N_MOST = 12  # labels listed as gaining and as losing most
 
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
     """The quality of a selection.
 
-    Attributes
-    ----------
-    chosen : Chosen
-        The selection.
-    predicted : ndarray of shape (m,)
-        The number of times that each label was chosen.
-    realised : Evaluation or None
-        Its metrics on the true labels, if known.
-    expected : dict of str to float
-        Its expected metrics, if there are probabilities.
-    values : dict of str to float
-        The values to show: realised metrics, or expected ones without true labels; preceded by the utility of the run
-        if that is not a metric.
+    ``values`` are shown: realised metrics, or expected ones without true labels; preceded by the utility of the run if
+    that is not a metric.
     """
 
     chosen: Chosen
-    predicted: NDArray
+    predicted: NDArray  # (m,): how often each label was chosen
     realised: Evaluation | None
     expected: dict[str, float]
     values: dict[str, float]
@@ -69,46 +42,20 @@ class Judgement:
 
 @dataclass(frozen=True)
 class BinGain:
-    """The labels in one range of training counts under two selections; `top` is the k most probable labels.
-
-    Attributes
-    ----------
-    name, training : str
-        The name of the bin, and its range of training counts.
-    n_labels : int
-        The number of labels.
-    top_share, own_share : float
-        Their fraction of all chosen labels.
-    top, own : FrequencyBin or None
-        Their averages on the true labels.
-    """
+    """The labels in one range of training counts under two selections; `top` is the k most probable labels."""
 
     name: str
-    training: str
+    training: str  # the range
     n_labels: int
-    top_share: float
+    top_share: float  # of all chosen labels
     own_share: float
-    top: FrequencyBin | None
+    top: FrequencyBin | None  # averages on the true labels
     own: FrequencyBin | None
 
 
 @dataclass(frozen=True)
 class LabelChange:
-    """One label under two selections; pairs are for the k most probable labels and for the selection.
-
-    Attributes
-    ----------
-    label : int
-        Its number.
-    n_training : int
-        Number of training instances.
-    predicted : (int, int)
-        Number of instances for which it was chosen.
-    positives : int or None
-        Number of instances for which it is true.
-    found, f1 : pair of int or of float, or None
-        Number of instances for which it was correctly chosen, and its F1.
-    """
+    """One label under two selections; pairs are for the k most probable labels and for the selection."""
 
     label: int
     n_training: int
@@ -176,9 +123,7 @@ def compare_bins(run: RunFolder, top: Judgement, own: Judgement) -> list[BinGain
     return rows
 
 
-def find_changes(
-    run: RunFolder, top: Judgement, own: Judgement, n_most: int = 12
-) -> tuple[list[LabelChange], list[LabelChange]]:
+def find_changes(run: RunFolder, top: Judgement, own: Judgement) -> tuple[list[LabelChange], list[LabelChange]]:
     """Find the labels that gained and lost most in F1 or, without true labels, in how often they are chosen.
 
     Ties are broken by the number of true instances, then by the label number.
@@ -189,8 +134,8 @@ def find_changes(
         tables = top.realised.per_label(), own.realised.per_label()
         change, weight = tables[1]["f1"] - tables[0]["f1"], tables[0]["condition_positives"]
     labels = np.arange(change.size)
-    gained = [int(j) for j in np.lexsort((labels, -weight, -change))[:n_most] if change[j] > 0]
-    lost = [int(j) for j in np.lexsort((labels, -weight, change))[:n_most] if change[j] < 0]
+    gained = [int(j) for j in np.lexsort((labels, -weight, -change))[:N_MOST] if change[j] > 0]
+    lost = [int(j) for j in np.lexsort((labels, -weight, change))[:N_MOST] if change[j] < 0]
     return [_describe(run, top, own, j) for j in gained], [_describe(run, top, own, j) for j in lost]
 
 

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from tailwise.experiments import trade_off
 from tailwise.experiments.results import MeanCurve, MeanPoint
+from tailwise.experiments.trade_off import check_alphas, trade_off
+from tailwise.inputs.priors import LabelPriors
 from tailwise.report.charts import frame
-from tailwise.report.comparison import measure
+from tailwise.report.comparison import Judgement, measure
 from tailwise.report.words import is_share
+from tailwise.runs.run_folder import RunFolder
 from tailwise.selection import select
-from tailwise.utilities import Precision, as_utility
+from tailwise.utilities import Precision, Utility, as_utility
 from tailwise.utilities.utility import Mixture
-
-if TYPE_CHECKING:
-    from tailwise.inputs.priors import LabelPriors
-    from tailwise.report.comparison import Judgement
-    from tailwise.runs.run_folder import RunFolder
-    from tailwise.utilities import Utility
-
-__all__ = ["compute_curve", "describe_dial"]
 
 SHIFT = "shift_to_priors"
 NOT_REPEATED = {"workers", "certify", "progress", "on_interrupt", "priors"}  # do not affect the search
@@ -35,29 +28,31 @@ def compute_curve(
     judgements: Mapping[str, Judgement],
     *,
     alphas: Sequence[float] | None = None,
-    progress: Callable[[int], object] = lambda done: None,
+    progress: bool = False,
 ) -> MeanCurve:
     """Compute the trade-off between precision and the utility of the run, with `judgements` as other points.
 
     If the run maximised precision, the second utility is macro-F1; if it maximised a mixture with precision, it is the
     rest of the mixture. Values are realised if there are true labels, else expected.
     """
+    from tqdm import tqdm
+
     assert run.k is not None
     first, second = as_utility("precision"), _other_side(as_utility(run.utility, run.priors))
     options = _read_options(run)
-    done = itertools.count(1)
-    progress(0)
-    curve = trade_off(
-        run.probabilities,
-        first,
-        second,
-        run.k,
-        alphas=alphas,
-        truth=run.truth,
-        priors=run.priors,
-        on_done=lambda point: progress(next(done)),
-        **options,
-    )
+    alphas = check_alphas(alphas)
+    with tqdm(total=len(alphas), desc="trade-off", unit="alpha", leave=False, disable=not progress) as bar:
+        curve = trade_off(
+            run.probabilities,
+            first,
+            second,
+            run.k,
+            alphas=alphas,
+            truth=run.truth,
+            priors=run.priors,
+            on_done=lambda point: bar.update(),
+            **options,
+        )
     points = tuple(MeanPoint(point.alpha, point.first, point.second) for point in curve.points)
     others = {
         name: (measure(run, each, first) or 0.0, measure(run, each, second) or 0.0) for name, each in judgements.items()

@@ -19,8 +19,6 @@ from tailwise.report.templates import render
 from tailwise.report.words import count_text
 from tailwise.runs.record import REMEDY, Record
 
-__all__ = ["describe_experiment", "read_experiment", "save_results"]
-
 
 def read_experiment(path: Path) -> tuple[Record, Results]:
     """Read the record of an experiment and the results in it."""

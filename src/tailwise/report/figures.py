@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailwise.datasets.formats.disk import written_beside
-from tailwise.errors import MissingExtraError
+from tailwise.errors import extra_needed
 from tailwise.report.charts import frame
 
 if TYPE_CHECKING:
     from tailwise.experiments import Curve
     from tailwise.experiments.results import MeanCurve
-
-__all__ = ["check_drawing", "save_mean_curve", "save_trade_off"]
 
 _MARKERS = "osD^vP"
 _COLOURS = [f"C{number}" for number in (1, 3, 4, 5, 6, 7, 8, 9, 0)]  # C2, the green, is for curves
@@ -57,11 +55,8 @@ def check_drawing() -> None:
 
 
 def _new_figure(width: float, height: float) -> Any:
-    try:
+    with extra_needed("Figures need matplotlib", "'tailwise[plot]'"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        msg = "Figures need matplotlib, which is not installed. Install it with: pip install 'tailwise[plot]'"
-        raise MissingExtraError(msg) from error
     return Figure(figsize=(width, height), layout="constrained")
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from tailwise.errors import FileError, InputError, MissingExtraError
+from tailwise.errors import FileError, InputError, extra_needed
+from tailwise.experiments.results_folder import RECORD as EXPERIMENT_RECORD
 from tailwise.report.experiment_page import describe_experiment
 from tailwise.report.run_page import describe_run
 from tailwise.report.templates import render
 from tailwise.runs.run_folder import RUN_RECORD, read_run_folder
-
-__all__ = ["build_page", "find_record", "load_plotly"]
-
-EXPERIMENT_RECORD = "experiment.json"
 
 
 def find_record(path: str | os.PathLike[str]) -> Path:
@@ -35,23 +32,8 @@ def find_record(path: str | os.PathLike[str]) -> Path:
     raise FileError(msg)
 
 
-def build_page(
-    path: str | os.PathLike[str],
-    *,
-    alphas: Sequence[float] | None = None,
-    progress: Callable[[int], object] = lambda done: None,
-) -> str:
-    """Return the report of a folder as HTML.
-
-    Parameters
-    ----------
-    path : path
-        A folder that ``tailwise run`` or ``tailwise experiment`` wrote.
-    alphas : sequence of float, optional
-        Mixtures on the trade-off curve of a run. Default: those of :func:`tailwise.trade_off`.
-    progress : callable, optional
-        Called with the number of finished points of the curve.
-    """
+def build_page(path: str | os.PathLike[str], *, alphas: Sequence[float] | None = None, progress: bool = False) -> str:
+    """Return the report of a folder as HTML; `alphas` are the mixtures on the trade-off curve of a run."""
     plotly = load_plotly()  # first, because it may be missing
     record = find_record(path)
     if record.name == RUN_RECORD:
@@ -65,9 +47,6 @@ def build_page(
 
 def load_plotly() -> str:
     """Return the JavaScript that draws the charts."""
-    try:
+    with extra_needed("A report needs plotly", "'tailwise[plot]'"):
         from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        msg = "A report needs plotly, which is not installed. Install it with: pip install 'tailwise[plot]'"
-        raise MissingExtraError(msg) from error
     return get_plotlyjs()

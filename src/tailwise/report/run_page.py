@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from tailwise.errors import InputError
-from tailwise.models.reliability import reliability
+from tailwise.models.reliability import Reliability, reliability
 from tailwise.report.charts import Figure, draw_bins, draw_curve, draw_expected, draw_reliability
-from tailwise.report.comparison import RARE, compare_bins, find_changes, judge, judge_top
+from tailwise.report.comparison import RARE, BinGain, Judgement, compare_bins, find_changes, judge, judge_top
 from tailwise.report.dial import compute_curve, describe_dial
 from tailwise.report.words import NO_VALUE, count_text, labels_text, metric_title
+from tailwise.runs.run_folder import RunFolder
 from tailwise.utilities import Precision, as_utility
 from tailwise.utilities.utility import UtilityClass
-
-if TYPE_CHECKING:
-    from tailwise.models.reliability import Reliability
-    from tailwise.report.comparison import BinGain, Judgement
-    from tailwise.runs.run_folder import RunFolder
-
-__all__ = ["SECTIONS", "describe_run"]
 
 SECTIONS = {
     "summary": "What was chosen, and why",
@@ -37,9 +31,7 @@ USUAL_K = 5
 CHIEF = ("precision", "macro-precision", "macro-recall", "macro-f1", "coverage")
 
 
-def describe_run(
-    run: RunFolder, *, alphas: Sequence[float] | None = None, progress: Callable[[int], object] = lambda done: None
-) -> dict[str, Any]:
+def describe_run(run: RunFolder, *, alphas: Sequence[float] | None = None, progress: bool = False) -> dict[str, Any]:
     """Return the variables of the template run.html."""
     own, top = judge(run, run.selection), judge_top(run)
     if alphas is not None and top is None:
@@ -61,7 +53,7 @@ def describe_run(
         "rare": RARE,
         "n_rare": int((run.priors.counts <= RARE).sum()),
         **_compare(run, own, top, charts),
-        **_trade(run, {f"top-{run.k}": top, "this run": own} if top else {}, alphas, progress, charts),
+        **_trade(run, {f"top-{run.k}": top, "this run": own} if top else {}, alphas, charts, progress=progress),
         "expectation": run.basis["expectation"],
         "proof": _read_proof(run),
         "reliability": _check_probabilities(run, own, charts),
@@ -122,8 +114,9 @@ def _trade(
     run: RunFolder,
     judgements: dict[str, Judgement],
     alphas: Sequence[float] | None,
-    progress: Callable[[int], object],
     charts: dict[str, Figure],
+    *,
+    progress: bool,
 ) -> dict[str, Any]:
     """Compute the trade-off curve and its dial, if there are selections to compare."""
     if not judgements:

@@ -15,8 +15,6 @@ from tailwise.report.templates import render
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-__all__ = ["describe_marks", "to_csv", "to_html", "to_latex", "to_text"]
-
 LATEX_NAMES = {"\\": "backslash", "^": "asciicircum", "~": "asciitilde", "<": "less", ">": "greater", "|": "bar"}
 LATEX_SPECIAL = str.maketrans(
     {each: f"\\{each}" for each in "&%$#_{}"} | {each: rf"\text{name}{{}}" for each, name in LATEX_NAMES.items()}
@@ -48,18 +46,7 @@ def describe_marks(table: Table, *, best: str, second: str, own: str = "") -> st
 
 
 def to_text(table: Table, *, best: str = "*", second: str = "'") -> str:
-    """Render a table for a terminal, with marks after the best and second-best values (ties share a mark).
-
-    Examples
-    --------
-    >>> from tailwise.experiments.results import Table
-    >>> from tailwise.report.tables import to_text
-    >>> rows = {"Top-K": {"p": 0.5, "f": 0.1}, "Macro-F1": {"p": 0.4, "f": 0.2}}
-    >>> print(to_text(Table.of(rows, {"p": "P", "f": "mF1"})))
-                  P     mF1
-    Top-K     50.00*  10.00'
-    Macro-F1  40.00'  20.00*
-    """
+    """Render a table for a terminal, with marks after the best and second-best values (ties share a mark)."""
     marks = {"best": best, "second": second, "": ""}
     lines = [[(cell.text, marks[cell.mark]) for cell in line] for line in _fill_cells(table)]
     room = max(len(best), len(second))

@@ -10,23 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tailwise.experiments.results import MeanCurve
 
-__all__ = [
-    "MEANINGS",
-    "NO_VALUE",
-    "change_text",
-    "count_text",
-    "from_to",
-    "is_share",
-    "labels_text",
-    "metric_title",
-    "mixture_text",
-    "percent",
-    "percent_rounded_up",
-    "short_title",
-    "top_text",
-    "value_text",
-]
-
 NO_VALUE = "\u2013"
 SPACE = "\u00a0"  # keeps a number and its unit on one line
 NOTHING = 1e-9  # smaller values are rounding errors

@@ -6,9 +6,10 @@ import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from tailwise.certificates import Certificate
 from tailwise.datasets import LabelNames, save, save_label_names, save_priors, save_selection
@@ -21,11 +22,6 @@ from tailwise.runs.record import write_json
 from tailwise.runs.run_folder import RUN_KIND, RUN_RECORD, RunFolder, read_run_folder
 from tailwise.selection import Selection, select
 from tailwise.utilities import LabelPriors, as_utility
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-
-__all__ = ["Run"]
 
 
 @dataclass(eq=False, repr=False)

@@ -23,20 +23,6 @@ if TYPE_CHECKING:
     from tailwise.certificates import Certificate
     from tailwise.selection import Selection
 
-__all__ = [
-    "REMEDY",
-    "Record",
-    "Stopwatch",
-    "as_json",
-    "describe_files",
-    "describe_matrix",
-    "describe_selection",
-    "describe_versions",
-    "list_changes",
-    "read_json",
-    "write_json",
-]
-
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
 REMEDY = "Create the folder again"
 _KINDS = {dict: "an object", list: "a list", str: "text", int: "an integer", float: "a number"}
@@ -148,15 +134,7 @@ def _refuse_constant(name: str) -> None:
 
 
 class Record:
-    """An object in a JSON file, with its place in the file for error messages.
-
-    Parameters
-    ----------
-    values : dict
-        The contents of the object.
-    place : str
-        The file, and the path to this object within it.
-    """
+    """An object in a JSON file; `place`, the file and the path to the object within it, is for error messages."""
 
     def __init__(self, values: dict[str, Any], place: str) -> None:
         self.values, self.place = values, place
@@ -190,12 +168,3 @@ class Record:
     def part(self, key: str) -> Record:
         """Return an object within this one."""
         return Record(self.get(key, dict), f"{self.place}, {key}")
-
-    def parts(self, key: str) -> list[Record]:
-        """Return a list of objects within this one."""
-        items = self.get(key, list)
-        for number, item in enumerate(items):
-            if not isinstance(item, dict):
-                msg = f"{self.place} must hold objects in {key!r}. Got {item!r:.60} at position {number}. {REMEDY}."
-                raise FileError(msg)
-        return [Record(item, f"{self.place}, {key} {number}") for number, item in enumerate(items)]

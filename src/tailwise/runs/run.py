@@ -6,8 +6,9 @@ import inspect
 import os
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import scipy.sparse as sp
 from sklearn.base import clone
 
 from tailwise import __version__
@@ -29,14 +30,7 @@ from tailwise.runs.run_folder import RUN_KIND
 from tailwise.runs.steps import Steps, kept_steps
 from tailwise.selection import Selection, select
 from tailwise.selection.resolve import METHODS, check_options
-from tailwise.utilities import LabelPriors, as_utility
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-
-    from tailwise.utilities import Utility
-
-__all__ = ["Run", "fit_calibrator", "run"]
+from tailwise.utilities import LabelPriors, Utility, as_utility
 
 ON_TREE = "tree"
 STARTS = ("top", "random", "greedy")

@@ -7,18 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
+import scipy.sparse as sp
+
+from tailwise.datasets import Contents, DataFolder, DataSet, LabelNames
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.priors import USUAL_PROPENSITY, LabelPriors
 from tailwise.runs.record import describe_files, describe_matrix
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-
-    from tailwise.datasets import Contents, DataFolder, DataSet, LabelNames
-
-__all__ = ["RunData", "read_data"]
 
 # The part of a folder that holds each matrix, and a description for errors if it is missing.
 PLACES = {
@@ -32,25 +28,9 @@ SHORT = {"train": "trn", "test": "tst"}
 
 @dataclass(frozen=True, eq=False)
 class RunData:
-    """Training and test features and labels; None for what is missing.
+    """Training and test features and labels as CSR arrays; None for what is missing.
 
-    Attributes
-    ----------
-    X, X_test : csr_array or None
-        Features.
-    Y, Y_test : csr_array or None
-        0/1 matrices of the labels of the same instances.
-    label_names : LabelNames or None
-        The names of the labels.
-    instance_names : tuple of str or None
-        The names of the test instances.
-    files : dict of str to Path
-        The files by role, for instance "train features" or "label names"; empty for matrices. A file of names that does
-        not match the labels is not used; :meth:`check_names` refuses it.
-    path : Path or None
-        The folder.
-    drawn_after : str or None
-        For synthetic data, the benchmark that was imitated.
+    A file of label names that does not match the labels is not used; :meth:`check_names` refuses it.
     """
 
     X: Any = None
@@ -58,10 +38,10 @@ class RunData:
     X_test: Any = None
     Y_test: Any = None
     label_names: LabelNames | None = None
-    instance_names: tuple[str, ...] | None = None
-    files: dict[str, Path] = field(default_factory=dict)
-    path: Path | None = None
-    drawn_after: str | None = None
+    instance_names: tuple[str, ...] | None = None  # of the test instances
+    files: dict[str, Path] = field(default_factory=dict)  # by role, such as "train features"; empty for matrices
+    path: Path | None = None  # the folder
+    drawn_after: str | None = None  # for synthetic data, the benchmark that was imitated
 
     @cached_property
     def priors(self) -> LabelPriors | None:
@@ -118,15 +98,9 @@ class RunData:
 
 
 def read_data(source: Any, *, needs: Iterable[str] = ("X", "Y", "X_test")) -> RunData:
-    """Read a folder in any layout, or take matrices, and check that they match.
+    """Read a folder in any layout, or take X, Y, X_test, Y_test and label_names from keys or attributes.
 
-    Parameters
-    ----------
-    source : path, mapping or object
-        A folder (:func:`tailwise.datasets.open_folder`), or matrices X, Y, X_test, Y_test and label_names as keys of a
-        mapping or attributes of an object.
-    needs : iterable of str
-        Which of X, Y, X_test and Y_test are required. Test data are read only if some of them are.
+    `needs` are those that are required. Test data are read only if some of them are.
     """
     needs = tuple(needs)
     data = _read_folder(source, needs) if isinstance(source, (str, os.PathLike)) else _take_matrices(source, needs)

@@ -5,23 +5,18 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tailwise.datasets import load, load_label_names, load_labels, load_priors, load_selection
+import scipy.sparse as sp
+
+from tailwise.datasets import LabelNames, load, load_label_names, load_labels, load_priors, load_selection
 from tailwise.datasets.formats.disk import parse_json
 from tailwise.datasets.formats.output_folders import UNFINISHED, FolderKind
 from tailwise.errors import FileError
+from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.priors import USUAL_PROPENSITY
 from tailwise.runs.record import REMEDY, Record
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-
-    from tailwise.datasets import LabelNames
-    from tailwise.inputs.chosen import Chosen
-    from tailwise.utilities import LabelPriors
-
-__all__ = ["RUN_FILES", "RUN_KIND", "RUN_RECORD", "RunFolder", "read_run_folder"]
+from tailwise.utilities import LabelPriors
 
 RUN_RECORD, REPORT = "run.json", "report.html"
 RUN_FILES = (
@@ -45,37 +40,13 @@ RUN_KIND = FolderKind(RUN_RECORD, "hold an earlier run", _list_files)
 
 @dataclass(frozen=True, eq=False)
 class RunFolder:
-    """The contents of a folder that ``tailwise run`` wrote.
-
-    Attributes
-    ----------
-    path : Path
-        The folder.
-    record : Record
-        run.json.
-    utility : str
-        The utility that was maximised.
-    k : int or None
-        Labels per instance; None for no budget.
-    search : dict
-        The options of the selection.
-    selection : Chosen
-        The labels of each instance.
-    priors : LabelPriors
-        Training frequencies.
-    propensity : (float, float)
-        a and b of the propensity model.
-    probabilities, truth : csr_array or None
-        Label probabilities and true labels; None if the run had none.
-    names : LabelNames or None
-        The names of the labels.
-    """
+    """The contents of a folder that ``tailwise run`` wrote; None for what the run had none of."""
 
     path: Path
-    record: Record
+    record: Record  # run.json
     utility: str
-    k: int | None
-    search: dict[str, Any]
+    k: int | None  # None for no budget
+    search: dict[str, Any]  # the options of the selection
     selection: Chosen
     priors: LabelPriors
     propensity: tuple[float, float]

@@ -14,22 +14,15 @@ from tailwise.errors import FileError
 from tailwise.runs.record import as_json, list_changes, read_json, write_json
 from tailwise.runs.run_folder import RUN_FILES
 
-__all__ = ["Steps", "kept_steps", "list_kept_steps"]
-
 STEPS, BEGUN = ".tailwise-steps", "begun.json"
 
 Read = TypeVar("Read")
 
 
 class Steps:
-    """The results of finished steps, as files in a hidden folder of the output.
+    """The results of finished steps, as files in a hidden folder; without a folder, nothing is kept.
 
-    Parameters
-    ----------
-    folder : Path or None
-        The hidden folder; None to keep nothing.
-    identity : mapping
-        Identifies the run; only a run with an equal identity may resume.
+    Only a run with an equal identity may resume.
     """
 
     def __init__(self, folder: Path | None, identity: Mapping[str, Any]) -> None:

@@ -15,38 +15,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tailwise.expectations.terms import raise_failure
+from tailwise.expectations.expectation import Expectation
+from tailwise.expectations.terms import locate, raise_failure
 from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.kernels.label_state import State
 from tailwise.kernels.row_ascent import ascend, make_buffers, settle
-from tailwise.kernels.rows import find_positions, select_by_line
+from tailwise.kernels.rows import Rows, select_by_line
+from tailwise.selection.observer import Observer
 from tailwise.selection.problem import Outcome, Problem
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.expectations.expectation import Expectation
-    from tailwise.kernels.label_state import State
-    from tailwise.kernels.rows import Rows
-    from tailwise.selection.observer import Observer
-
-__all__ = [
-    "bca",
-    "complete",
-    "empty_positions",
-    "given_outcome",
-    "greedy_order",
-    "run_greedy",
-    "run_pass",
-    "settle_totals",
-    "start",
-    "take_best",
-    "visiting_order",
-    "warm_up",
-]
 
 # Groups in a pass: of this size they reach the same utility as groups of one (docs/benchmarks.md).
 AUTO_GROUPS = 8
@@ -69,9 +49,8 @@ def start(problem: Problem, outcome: Outcome | None, observer: Observer) -> Outc
     return Outcome(positions, state, (problem.expectation.value(state),), passes=0, converged=False, others=others)
 
 
-def warm_up(problem: Problem, outcome: Outcome | None, observer: Observer) -> Outcome:
+def warm_up(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     """Climb by a cheaper expectation first, from its greedy selection; go on from there if that is better."""
-    assert outcome is not None
     assert problem.cheaper is not None
     cheaper = replace(problem, expectation=problem.cheaper)
     positions = empty_positions(problem)
@@ -89,9 +68,8 @@ def warm_up(problem: Problem, outcome: Outcome | None, observer: Observer) -> Ou
     return replace(outcome, interrupted=found.interrupted)
 
 
-def bca(problem: Problem, outcome: Outcome | None, observer: Observer) -> Outcome:
+def bca(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     """Visit the instances again and again; each takes the k labels of largest gain while all others stand still."""
-    assert outcome is not None
     return climb_rows(problem, outcome, "rows", observer)
 
 
@@ -252,8 +230,7 @@ def _given(problem: Problem, given: Chosen, observer: Observer) -> NDArray:
 
 
 def _locate(problem: Problem, given: Chosen) -> NDArray:
-    found = np.empty_like(given.labels)
-    find_positions(problem.candidates.rows, given.labels, found)
+    found, _ = locate(given, problem.candidates)
     width = problem.rules.width if problem.rules.has_budget else found.shape[1]
     positions = np.full((problem.candidates.n_instances, width), EMPTY, dtype=np.int32)
     width = min(positions.shape[1], found.shape[1])

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tailwise.certificates import Certificate
 from tailwise.certificates.proof import prove
 from tailwise.errors import Interrupted
 from tailwise.inputs.checks import check_choice
+from tailwise.inputs.totals import Totals
 from tailwise.selection.bca import given_outcome
-from tailwise.selection.observer import Observer
-from tailwise.selection.problem import Proving, Request
+from tailwise.selection.observer import Observer, Pass
+from tailwise.selection.problem import Problem, Proving, Request
 from tailwise.selection.resolve import resolve
 from tailwise.selection.select import run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tailwise.certificates import Certificate
-    from tailwise.inputs.totals import Totals
-    from tailwise.selection.observer import Pass
-    from tailwise.selection.problem import Problem
-    from tailwise.utilities import Utility
-
-__all__ = ["certify"]
+from tailwise.utilities import Utility
 
 
 def certify(

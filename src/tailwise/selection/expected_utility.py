@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tailwise.expectations.terms import check_value
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_choice
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.paths import Source
+from tailwise.inputs.totals import Totals
 from tailwise.selection.resolve import check_context, describe_batch, make_expectation
 from tailwise.selection.rules import check_budgets
-from tailwise.utilities import as_utility
-
-if TYPE_CHECKING:
-    from tailwise.inputs.totals import Totals
-    from tailwise.utilities import Utility
-
-__all__ = ["expected_utility"]
+from tailwise.utilities import Utility, as_utility
 
 
 def expected_utility(

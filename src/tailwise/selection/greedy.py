@@ -12,15 +12,9 @@ that of the batch. For a stream there is :class:`tailwise.OnlineSelector`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tailwise.selection.bca import complete, empty_positions, greedy_order, run_greedy
+from tailwise.selection.observer import Observer
 from tailwise.selection.problem import Outcome, Problem
-
-if TYPE_CHECKING:
-    from tailwise.selection.observer import Observer
-
-__all__ = ["greedy"]
 
 
 def greedy(problem: Problem, outcome: Outcome | None, observer: Observer) -> Outcome:

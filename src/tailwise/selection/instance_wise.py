@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.selection.bca import complete, empty_positions, run_pass, take_best
+from tailwise.selection.observer import Observer
 from tailwise.selection.problem import Outcome, Problem
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.selection.observer import Observer
-
-__all__ = ["instance_wise"]
 
 # Instances whose proposals are held in memory at once.
 MOST_AT_ONCE = 65_536

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.certificates.proof import prove
 from tailwise.expectations.terms import raise_failure
 from tailwise.kernels.label_ascent import make_row_prices, make_undo, price_rows, propose_labels, settle_labels
+from tailwise.kernels.label_state import State
 from tailwise.kernels.rows import make_workbench
 from tailwise.selection.bca import run_pass, settle_totals
+from tailwise.selection.observer import Observer
 from tailwise.selection.problem import Outcome, Problem, Proving
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.kernels.label_state import State
-    from tailwise.selection.observer import Observer
-
-__all__ = ["climb_labels", "label_moves", "repair"]
 
 # What a quick proof may cost, and what it should reach.
 QUICK = Proving(rounds=100, target_gap=1e-4)
@@ -34,18 +28,16 @@ MUCH_SHARE = 1e-4
 LEAST_SHARE = 3e-5
 
 
-def label_moves(problem: Problem, outcome: Outcome | None, observer: Observer) -> Outcome:
+def label_moves(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     """Labels and rows in turn until neither gains, from where row passes ended."""
-    assert outcome is not None
     if outcome.passes >= problem.max_passes or not observer.goes_on():
         return outcome
     others = (*outcome.others, outcome.positions.copy()) if problem.rules.fills else ()
     return replace(climb_labels(problem, outcome, observer), others=others)
 
 
-def repair(problem: Problem, outcome: Outcome | None, observer: Observer) -> Outcome:
+def repair(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     """A better selection where the prices of a quick proof point, if there is one."""
-    assert outcome is not None
     if not observer.goes_on():
         return outcome
     return prove(problem, outcome, QUICK, climb_labels, observer)[0]
@@ -83,11 +75,7 @@ def climb_labels(problem: Problem, outcome: Outcome, observer: Observer) -> Outc
 class _LabelMoves:
     """Passes over the labels of one problem: each takes its best set of instances.
 
-    Attributes
-    ----------
-    small, every : ndarray of labels
-        Those with the fewest candidates, which together hold a third of all candidates; and all that have any. In
-        random order.
+    ``every`` label that has candidates is visited, or the ``small`` ones that together hold a third of all candidates.
     """
 
     def __init__(self, problem: Problem) -> None:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from tailwise.inputs.candidates import Candidates
+from tailwise.kernels.label_state import State
 from tailwise.kernels.prefixes import select_best_prefixes
+from tailwise.kernels.rows import Columns
+from tailwise.selection.observer import Observer
 from tailwise.selection.problem import Outcome, Problem
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.inputs.candidates import Candidates
-    from tailwise.kernels.label_state import State
-    from tailwise.kernels.rows import Columns
-    from tailwise.selection.observer import Observer
-
-__all__ = ["no_budget"]
 
 # Nodes of an exact expectation hold for about the q they are placed for: first a guess, then what it led to.
 ROUNDS = 3

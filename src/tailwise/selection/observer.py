@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tailwise.errors import InputError
 from tailwise.kernels.compiling import compile_seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tailwise.kernels.label_state import State
-
-__all__ = ["Observer", "Pass"]
+from tailwise.kernels.label_state import State
 
 
 class Pass(NamedTuple):
@@ -40,16 +35,8 @@ class Pass(NamedTuple):
 
 
 class Observer:
-    """Tells a callback and a progress bar of every pass, and says when to stop.
-
-    Parameters
-    ----------
-    on_pass : callable, optional
-        Called with a :class:`Pass`; the search stops where it returns True.
-    max_seconds : float, optional
-        The search stops when this time is over, compilation not counted.
-    progress : bool
-        Show a progress bar on standard error.
+    """Tells `on_pass` and a progress bar of every pass, and says when to stop: where the callback returns True, or
+    after `max_seconds`, compilation not counted.
     """
 
     def __init__(

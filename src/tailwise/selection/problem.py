@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from tailwise.selection.rules import Rules
     from tailwise.utilities.utility import Batch, Utility
 
-    Step = Callable[["Problem", "Outcome | None", Observer], "Outcome"]
-
-__all__ = ["Outcome", "Problem", "Proving", "Request"]
+    Step = Callable[["Problem", "Outcome", Observer], "Outcome"]
 
 
 @dataclass(frozen=True)
@@ -59,68 +57,36 @@ class Request:
 
 @dataclass(frozen=True)
 class Problem:
-    """A request with every parameter checked and every "auto" decided; nothing in it changes.
-
-    Attributes
-    ----------
-    expectation : Expectation
-        What is maximised.
-    cheaper : Expectation or None
-        One that leads near its optimum in less time.
-    rules : Rules
-        How many labels each instance takes.
-    start : str or Chosen
-        Where ascent starts.
-    plan : tuple of steps
-        What is run, in this order; each takes the outcome of the one before.
-    order, group_size : ndarray of instances, int
-        Instances in the order in which passes visit them, and how many of them propose their labels at once.
-    judged : Chosen or None
-        The selection that is to be judged.
-    """
+    """A request with every parameter checked and every "auto" decided; nothing in it changes."""
 
     candidates: Candidates
     utility: Utility
     batch: Batch
-    expectation: Expectation
-    cheaper: Expectation | None
-    rules: Rules
-    start: str | Chosen
+    expectation: Expectation  # what is maximised
+    cheaper: Expectation | None  # one that leads near its optimum in less time
+    rules: Rules  # how many labels each instance takes
+    start: str | Chosen  # where ascent starts
     method: str
-    plan: tuple[Step, ...]
-    order: NDArray
-    group_size: int
+    plan: tuple[Step, ...]  # what is run, in this order; each takes the outcome of the one before
+    order: NDArray  # instances in the order in which passes visit them
+    group_size: int  # how many of them propose their labels at once
     engine: Engine
     tolerance: float
     max_passes: int
     seed: int
     proving: Proving | None
-    judged: Chosen | None
+    judged: Chosen | None  # the selection that is to be judged
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method hands over: the selected candidates, and their state.
+    """What a method hands over: the selected candidates, and their state."""
 
-    Attributes
-    ----------
-    positions : ndarray of int32, shape (n, k)
-        Positions within the rows, -1 for none.
-    state : State
-        The totals of these positions.
-    history : tuple of float
-        Expected utility at the start and after each pass.
-    is_counted : bool
-        Whether the state was counted from scratch, or has been kept up to date pass by pass.
-    others : tuple of ndarray
-        Positions found on the way, which may be better once empty slots are filled.
-    """
-
-    positions: NDArray
-    state: State
-    history: tuple[float, ...]
+    positions: NDArray  # int32 (n, k): positions within the rows, -1 for none
+    state: State  # the totals of these positions
+    history: tuple[float, ...]  # expected utility at the start and after each pass
     passes: int = 1
     converged: bool = True
     interrupted: bool = False
-    is_counted: bool = True
-    others: tuple[NDArray, ...] = ()
+    is_counted: bool = True  # whether the state was counted from scratch, not kept up to date pass by pass
+    others: tuple[NDArray, ...] = ()  # positions found on the way, maybe better once empty slots are filled

@@ -62,7 +62,7 @@ def resolve(request: Request) -> Problem:
     """The problem that a request comes to."""
     _check_settings(request)
     source = Source.of(request.probabilities)
-    candidates = Candidates.of(source.matrix).with_names(source.names)
+    candidates = _find_candidates(source)
     origin = _check_origin(request, candidates, source)
     priors = source.read_priors(request.priors)
     utility = as_utility(request.utility, priors)
@@ -99,6 +99,12 @@ def resolve(request: Request) -> Problem:
         _closer(request.proving) if is_quick else request.proving,
         given if request.judged is not None else None,
     )
+
+
+def _find_candidates(source: Source) -> Candidates:
+    """The candidates of the input; objects that are Candidates already keep the type of their probabilities."""
+    candidates = Candidates.of(source.matrix).with_names(source.names)
+    return candidates if isinstance(source.matrix, Candidates) else candidates.widened()
 
 
 def check_options(

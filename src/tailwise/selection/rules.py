@@ -5,30 +5,17 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.errors import EmptySlotsWarning, InputError
+from tailwise.expectations.terms import locate
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_choice, is_integer
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.matrices import as_array
-from tailwise.kernels.rows import find_positions
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = [
-    "FILLS",
-    "STARTS",
-    "Rules",
-    "check_budgets",
-    "check_given",
-    "check_start",
-    "find_rules",
-    "warn_of_empty_slots",
-]
 
 FILLS = ("auto", "least-loss", "none")
 STARTS = ("top", "random", "greedy")
@@ -41,22 +28,13 @@ class Rules:
     An instance with c candidates and the budget k takes :math:`\min(k, c)` labels. Labels of a given selection that are
     no candidates may take any of its k slots, but need not. Slots that are then still empty are filled with labels of
     probability 0 where ``fills`` says so.
-
-    Attributes
-    ----------
-    budgets : ndarray of shape (n,)
-        As asked for; all candidates where there is no budget.
-    least, most : ndarray of shape (n,)
-        Labels that must and that may be taken before slots are filled.
-    has_budget, fills : bool
-        Whether there is a budget, and whether there are empty slots that are filled.
     """
 
-    budgets: NDArray
-    least: NDArray
-    most: NDArray
+    budgets: NDArray  # (n,), as asked for; all candidates where there is no budget
+    least: NDArray  # (n,), labels that must be taken before slots are filled
+    most: NDArray  # (n,), labels that may be
     has_budget: bool
-    fills: bool
+    fills: bool  # whether there are empty slots, and they are filled
 
     @property
     def width(self) -> int:
@@ -143,8 +121,7 @@ def check_given(selection: Any, candidates: Candidates, k: Any, name: str) -> Ch
 def _with_labels(candidates: Candidates, chosen: Chosen) -> Candidates:
     """The candidates, and the labels of a selection that are none yet, with probability 0."""
     rows = candidates.rows
-    found = np.empty_like(chosen.labels)
-    find_positions(rows, chosen.labels, found)
+    found, _ = locate(chosen, candidates)
     instances, slots = np.nonzero((found < 0) & (chosen.labels != EMPTY))
     if instances.size == 0:
         return candidates

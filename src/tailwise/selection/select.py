@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tailwise.certificates.proof import prove
 from tailwise.errors import Interrupted
 from tailwise.inputs.checks import check_choice
+from tailwise.inputs.totals import Totals
 from tailwise.selection.label_moves import climb_labels
-from tailwise.selection.observer import Observer
-from tailwise.selection.present import present
-from tailwise.selection.problem import Proving, Request
+from tailwise.selection.observer import Observer, Pass
+from tailwise.selection.present import Selection, present
+from tailwise.selection.problem import Outcome, Problem, Proving, Request
 from tailwise.selection.resolve import resolve
 from tailwise.selection.rules import warn_of_empty_slots
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tailwise.inputs.totals import Totals
-    from tailwise.selection.observer import Pass
-    from tailwise.selection.present import Selection
-    from tailwise.selection.problem import Outcome, Problem
-    from tailwise.utilities import Utility
-
-__all__ = ["run", "select", "solve"]
+from tailwise.utilities import Utility
 
 
 def select(
@@ -191,7 +183,7 @@ def solve(problem: Problem, observer: Observer) -> Outcome:
     outcome: Outcome | None = None
     for step in problem.plan:
         try:
-            outcome = step(problem, outcome, observer)
+            outcome = step(problem, outcome, observer)  # type: ignore[arg-type]  # the first takes none
         except KeyboardInterrupt:  # outside the passes, whose own handling keeps their history
             if outcome is None:
                 raise

@@ -5,21 +5,14 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.errors import UtilityError
 from tailwise.inputs.matrices import as_dense
-from tailwise.utilities.utility import LabelWeights, Mixture, Utility
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.utilities.utility import Batch, SingleUtility
-
-__all__ = ["ByLabel", "GivenWeights", "as_weights", "weighted", "weighted_macro"]
-
+from tailwise.utilities.utility import Batch, LabelWeights, Mixture, SingleUtility, Utility
 
 # Larger ones leave too little room for sums and products.
 LARGEST_WEIGHT = 1e100

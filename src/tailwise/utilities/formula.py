@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.errors import FormulaError
 from tailwise.inputs.matrices import as_dense
 from tailwise.kernels.curvature import UNKNOWN
 from tailwise.utilities.macro import FormulaUtility
-from tailwise.utilities.utility import Formula
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from tailwise.utilities.utility import Batch
-
-__all__ = ["Custom"]
+from tailwise.utilities.utility import Batch, Formula
 
 # Rows of parameters that a formula is tried with, spread over all labels.
 MOST_CHECKED = 5

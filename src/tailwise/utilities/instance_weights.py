@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.errors import UtilityError
 from tailwise.inputs.matrices import as_dense
 from tailwise.inputs.priors import LabelPriors
 from tailwise.utilities.linear import InstanceWise
-from tailwise.utilities.utility import number_text
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.utilities.utility import Batch
-
-__all__ = ["Hamming", "LogPrecision", "PowerLawPrecision", "Precision", "PropensityScoredPrecision", "WeightedInstance"]
+from tailwise.utilities.utility import Batch, number_text
 
 
 class WeightedInstance(InstanceWise):

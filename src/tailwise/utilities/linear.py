@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.errors import UtilityError
 from tailwise.utilities.utility import Batch, Coefficients, SingleUtility
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["InstanceWise", "LinearUtility", "divide"]
 
 
 class LinearUtility(SingleUtility):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.errors import UtilityError
 from tailwise.kernels.curvature import AFFINE, CONCAVE, CONVEX, PROPORTIONAL
@@ -13,24 +14,6 @@ from tailwise.utilities.by_label import as_weights
 from tailwise.utilities.instance_weights import Hamming
 from tailwise.utilities.linear import LinearUtility, divide
 from tailwise.utilities.utility import Batch, Coefficients, Formula, Ratio, SingleUtility, number_text
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = [
-    "Coverage",
-    "FormulaUtility",
-    "MacroAUC",
-    "MacroAccuracy",
-    "MacroBalancedAccuracy",
-    "MacroF1",
-    "MacroFBeta",
-    "MacroGMean",
-    "MacroHMean",
-    "MacroJaccard",
-    "MacroPrecision",
-    "MacroRecall",
-]
 
 # Exact values keep their relative error of 1e-6 up to ten times this; beyond it, F-beta is recall to six digits.
 LARGEST_BETA = 1000.0
@@ -63,6 +46,12 @@ class FormulaUtility(MacroUtility):
     linear_in_predictions = False
     linear_in_labels = False
     formula: Formula
+    built_in: ClassVar[tuple[str, float] | None] = None  # a function of kernels/psi.py, its curvature
+
+    def __init__(self, *, weights: Any = None) -> None:
+        super().__init__(weights=weights)
+        if self.built_in is not None:
+            self.formula = _built_in(*self.built_in)
 
     def psi_of(self, t: NDArray, q: NDArray, batch: Batch) -> NDArray:
         function, parameters = self.formula.function, self.formula.parameters
@@ -89,11 +78,8 @@ class MacroPrecision(FormulaUtility):
     r"""Macro-precision: :math:`\frac1m \sum_j t_j / q_j`, 0/0 = 0."""
 
     name = "macro-precision"
+    built_in = ("precision", PROPORTIONAL)
     linear_in_labels = True
-
-    def __init__(self, *, weights: Any = None) -> None:
-        super().__init__(weights=weights)
-        self.formula = _built_in("precision", PROPORTIONAL)
 
 
 class MacroFBeta(FormulaUtility):
@@ -145,32 +131,22 @@ class MacroJaccard(FormulaUtility):
     r"""Macro-Jaccard: :math:`\frac1m \sum_j t_j / (q_j + p_j - t_j)`, 0/0 = 0."""
 
     name = "macro-jaccard"
-
+    built_in = ("jaccard", CONVEX)
     ratios = (Ratio("jaccard", 1.0),)
-
-    def __init__(self, *, weights: Any = None) -> None:
-        super().__init__(weights=weights)
-        self.formula = _built_in("jaccard", CONVEX)
 
 
 class MacroGMean(FormulaUtility):
     r"""Macro-G-mean: :math:`\frac1m \sum_j \sqrt{tpr_j\, tnr_j}`; 0 for a label without positives or negatives."""
 
     name = "macro-gmean"
-
-    def __init__(self, *, weights: Any = None) -> None:
-        super().__init__(weights=weights)
-        self.formula = _built_in("geometric_mean", CONCAVE)
+    built_in = ("geometric_mean", CONCAVE)
 
 
 class MacroHMean(FormulaUtility):
     r"""Macro-H-mean: :math:`\frac1m \sum_j 2\, tpr_j\, tnr_j / (tpr_j + tnr_j)`, 0/0 = 0."""
 
     name = "macro-hmean"
-
-    def __init__(self, *, weights: Any = None) -> None:
-        super().__init__(weights=weights)
-        self.formula = _built_in("harmonic_mean", CONCAVE)
+    built_in = ("harmonic_mean", CONCAVE)
 
 
 class MacroAUC(FormulaUtility):
@@ -181,10 +157,7 @@ class MacroAUC(FormulaUtility):
     """
 
     name = "macro-auc"
-
-    def __init__(self, *, weights: Any = None) -> None:
-        super().__init__(weights=weights)
-        self.formula = _built_in("pair_order", CONCAVE)
+    built_in = ("pair_order", CONCAVE)
 
 
 class MacroRecall(MacroUtility, LinearUtility):

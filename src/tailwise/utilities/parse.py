@@ -6,18 +6,14 @@ import difflib
 import functools
 import operator
 import re
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Collection
+from typing import Any, NoReturn
 
 from tailwise.errors import UtilityError
 from tailwise.inputs.priors import USUAL_PROPENSITY
 from tailwise.utilities import instance_weights as instance_wise
 from tailwise.utilities import macro
 from tailwise.utilities.utility import Utility
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-__all__ = ["UTILITY_NAMES", "as_utility", "nearest_name"]
 
 _FACTORIES: dict[str, Callable[..., Utility]] = {
     cls.name: cls

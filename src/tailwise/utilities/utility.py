@@ -5,31 +5,14 @@ from __future__ import annotations
 import enum
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailwise.errors import UtilityError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from numpy.typing import NDArray
-
-__all__ = [
-    "Batch",
-    "Coefficients",
-    "Formula",
-    "LabelWeights",
-    "Mixture",
-    "Ratio",
-    "SingleUtility",
-    "Utility",
-    "UtilityClass",
-    "number_text",
-]
-
 
 # Products with smaller ones lose their digits.
 SMALLEST_FACTOR = 1e-290
@@ -188,28 +171,14 @@ class Utility(ABC):
 
 
 class SingleUtility(Utility):
-    """A utility that is no mixture. It declares what it is; an expectation that knows none of it refuses it.
-
-    Attributes
-    ----------
-    formula : Formula or None
-        Its psi(t, q, p, n), where that is not linear in t and q.
-    is_coverage : bool
-        Whether it counts the labels that are right at least once.
-    ratios : tuple of Ratio
-        The ratios that it is a sum of, where exact expectations know these.
-    is_macro : bool
-        Whether it is a mean over labels, which weights may weigh.
-    weights : LabelWeights or None
-        What each label's part is multiplied by.
-    """
+    """A utility that is no mixture. It declares what it is; an expectation that knows none of it refuses it."""
 
     name: ClassVar[str]
-    formula: Formula | None = None
-    is_coverage: ClassVar[bool] = False
-    ratios: tuple[Ratio, ...] = ()
-    is_macro: ClassVar[bool] = False
-    weights: LabelWeights | None = None
+    formula: Formula | None = None  # its psi(t, q, p, n), where that is not linear in t and q
+    is_coverage: ClassVar[bool] = False  # whether it counts the labels that are right at least once
+    ratios: tuple[Ratio, ...] = ()  # that it is a sum of, where exact expectations know these
+    is_macro: ClassVar[bool] = False  # whether it is a mean over labels, which weights may weigh
+    weights: LabelWeights | None = None  # what each label's part is multiplied by
     lowest, highest = 0.0, 1.0  # on every batch, where all weights are 1
 
     @property

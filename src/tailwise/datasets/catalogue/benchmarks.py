@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from tailwise.errors import InputError
 
-__all__ = ["CATALOGUE", "DataSet", "find_data_set", "find_data_set_of_size"]
-
 REPOSITORY = "http://manikvarma.org/downloads/XC/XMLRepository.html"
 # The address of a file on Google Drive, followed by its identifier; `confirm` skips the warning about large files.
 DRIVE = "https://drive.usercontent.google.com/download?export=download&confirm=t&id="

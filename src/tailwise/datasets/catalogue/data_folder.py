@@ -21,18 +21,6 @@ from tailwise.datasets.formats.read_write import as_labels, load_contents, load_
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.label_names import LabelNames, count_names, load_label_names
 
-__all__ = [
-    "LOCK",
-    "DataFolder",
-    "check_digest",
-    "find_data",
-    "made_as_wide",
-    "open_folder",
-    "read_lock",
-    "verify_folder",
-    "write_lock",
-]
-
 LOCK = "tailwise-lock.json"
 PARTS = {"train": "trn", "test": "tst"}
 NAMES = ("labels.txt", "Y.txt", "Yf.txt")

@@ -20,9 +20,7 @@ from tailwise.datasets.formats.output_files import errors_told_of
 from tailwise.datasets.formats.output_folders import FolderKind, claimed_folder
 from tailwise.datasets.formats.read_write import save
 from tailwise.datasets.synthetic.shapes import make_like
-from tailwise.errors import FileError, InputError, MissingExtraError, TailwiseError
-
-__all__ = ["DATA", "get_data", "write_synthetic"]
+from tailwise.errors import FileError, InputError, TailwiseError, extra_needed
 
 ARCHIVE = "archive"
 HEAD = 1000  # bytes from which a web page is recognised
@@ -148,12 +146,9 @@ def _download(url: str, folder: Path, *, progress: bool) -> None:
     if not _is_address(url):
         msg = f"url must begin with http:// or https:// and name a host. Got {url}. Check the spelling."
         raise InputError(msg)
-    try:
+    with extra_needed("Downloads need pooch", "'tailwise[data]'"):
         import pooch
         import requests
-    except ImportError as error:
-        msg = "Downloads need pooch, which is not installed. Install it with: pip install 'tailwise[data]'"
-        raise MissingExtraError(msg) from error
     pooch.get_logger().setLevel("ERROR")
     fetch = pooch.create(folder, "", registry={ARCHIVE: None}, urls={ARCHIVE: url}, retry_if_failed=RETRIES).fetch
     with file_errors_of(folder / ARCHIVE):

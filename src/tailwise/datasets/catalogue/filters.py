@@ -7,20 +7,16 @@ document should not be recommended for itself.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from tailwise.datasets.formats.disk import opened_text, without_gz
 from tailwise.datasets.formats.ordered_rows import refuse_line
 from tailwise.datasets.formats.read_write import load_contents
 from tailwise.errors import FileError
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-    from numpy.typing import NDArray
-
-__all__ = ["is_text_filter", "load_filter", "pairs_of"]
 
 MOST_DIGITS = 18  # of a number that fits in 63 bits
 

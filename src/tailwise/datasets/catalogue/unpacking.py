@@ -17,8 +17,6 @@ from typing import IO, Any, NamedTuple
 
 from tailwise.errors import FileError
 
-__all__ = ["unpack"]
-
 MOST_MEMBERS = 10_000
 MOST_BYTES = 1 << 37  # 128 GiB, several times the size of the largest data set in the catalogue
 PIECE = 1 << 20
@@ -36,18 +34,18 @@ class Member(NamedTuple):
     open: Callable[[], IO[bytes]]
 
 
-def unpack(archive: str | os.PathLike[str], folder: Path, *, most_bytes: int = MOST_BYTES) -> list[str]:
+def unpack(archive: str | os.PathLike[str], folder: Path) -> list[str]:
     """Unpack a .zip or .tar archive, compressed or not, into an empty folder; return the names of its files.
 
     Raises
     ------
     FileError
         If the archive is damaged or of an unknown kind; has a member with an absolute name or ``..``, a link, a device,
-        a repeated or invalid name; or has more bytes than stated, than `most_bytes`, or than fit on the disk.
+        a repeated or invalid name; or has more bytes than stated, than ``MOST_BYTES``, or than fit on the disk.
     """
     with _members(archive) as members:
         names = [_safe_name(archive, member.name) for member in members]
-        _check_sizes(archive, members, names, folder, most_bytes)
+        _check_sizes(archive, members, names, folder)
         for member, name in zip(members, names, strict=True):
             _copy(archive, member, folder / name)
     return [str(name) for name in names]
@@ -115,9 +113,7 @@ def _safe_name(archive: Any, name: str) -> PurePosixPath:
     return path
 
 
-def _check_sizes(
-    archive: Any, members: list[Member], names: list[PurePosixPath], folder: Path, most_bytes: int
-) -> None:
+def _check_sizes(archive: Any, members: list[Member], names: list[PurePosixPath], folder: Path) -> None:
     if not members:
         _refuse(archive, "must hold files. It is empty. Download it again")
     if len(members) > MOST_MEMBERS:
@@ -126,8 +122,8 @@ def _check_sizes(
     if twice:
         _refuse(archive, f"must hold each file once. Got {twice} repeated names. Do not trust it")
     total, free = sum(member.size for member in members), shutil.disk_usage(folder).free
-    if total > most_bytes:
-        _refuse(archive, f"must unpack to at most {most_bytes:,} bytes. Got {total:,}. Unpack it by hand")
+    if total > MOST_BYTES:
+        _refuse(archive, f"must unpack to at most {MOST_BYTES:,} bytes. Got {total:,}. Unpack it by hand")
     if total > free:
         _refuse(archive, f"needs {total:,} bytes. {folder.parent} has {free:,} free. Free some space")
 

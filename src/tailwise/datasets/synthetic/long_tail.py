@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from tailwise.datasets.synthetic.zipf import check_exponent, draw_candidates, zipf_popularities
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_seed, check_size
 from tailwise.inputs.matrices import build_csr
 from tailwise.inputs.priors import LabelPriors
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["LongTail", "make_long_tail"]
 
 # Standard deviation of the relevance in a logit; probabilities then range from near 0 to near 1, as in real models.
 RELEVANCE_SPREAD = 3.0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from tailwise.datasets.catalogue.benchmarks import DataSet, find_data_set
 from tailwise.datasets.synthetic.long_tail import make_long_tail
@@ -14,11 +14,6 @@ from tailwise.datasets.synthetic.zipf import zipf_popularities
 from tailwise.errors import InputError
 from tailwise.inputs.matrices import build_csr
 from tailwise.inputs.priors import LabelPriors
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["SyntheticData", "make_like"]
 
 LEAST_CANDIDATES = 100
 WORDS_OF_LABEL = 8  # features that indicate a label

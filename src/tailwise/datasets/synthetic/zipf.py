@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_seed, check_size
 from tailwise.inputs.matrices import build_csr
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["check_exponent", "draw_candidates", "zipf_candidates", "zipf_popularities"]
 
 # Draws per candidate: enough for most rows to find their distinct labels, few enough to be cheap.
 DRAWS_PER_CANDIDATE = 3

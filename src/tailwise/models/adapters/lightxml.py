@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from tailwise.datasets.formats.npy import read_array
 from tailwise.errors import InputError
@@ -15,11 +16,6 @@ from tailwise.inputs.matrices import as_array, canonical_csr
 from tailwise.inputs.paths import is_path
 from tailwise.models.adapters.logits import from_shortlist, read_scores, sigmoid
 from tailwise.models.adapters.shortlists import check_labels, check_n_labels, from_dense
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["from_lightxml"]
 
 KINDS = ("probabilities", "logits")
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.matrices import as_array, as_numbers
 from tailwise.models.adapters.shortlists import check_labels, check_n_labels, from_dense, own_csr
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-    from numpy.typing import NDArray
-
-__all__ = ["from_logits", "sigmoid"]
 
 
 def from_logits(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import scipy.sparse as sp
 
 from tailwise.models.adapters.shortlists import from_pairs
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-
-__all__ = ["from_napkinxc"]
 
 
 def from_napkinxc(predictions: Any, n_labels: int) -> sp.csr_array:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
@@ -13,11 +14,6 @@ from tailwise.inputs.checks import check_choice
 from tailwise.inputs.matrices import canonical_csr
 from tailwise.inputs.paths import load_if_path
 from tailwise.models.adapters.shortlists import own_csr
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["from_pecos"]
 
 KINDS = ("probabilities", "log-probabilities")
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
 from tailwise.models.adapters.shortlists import from_dense, own_csr
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["from_sklearn"]
 
 
 def from_sklearn(model: Any, X: Any, *, top: int | None = None, **options: Any) -> sp.csr_array:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_size
 from tailwise.inputs.matrices import build_csr, check_most_labels
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["check_labels", "check_n_labels", "from_dense", "from_pairs", "own_csr"]
 
 # Dense scores are converted in blocks of this size, so that a shortlist does not need memory for all candidates.
 SCORES_AT_A_TIME = 4_000_000

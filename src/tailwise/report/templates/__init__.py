@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {name: getattr(words, name) for name in words.__all__ if callable(getattr(words, name))}
+    environment.filters |= dict(inspect.getmembers(words, inspect.isfunction))
     environment.globals |= {"version": __version__, "MEANINGS": words.MEANINGS}
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     return environment
