@@ -38,8 +38,8 @@ from tailwise.runs.run_folder import read_run_folder
 __all__ = ["KINDS", "Kind"]
 
 RANDOM = np.random.default_rng(0)
-MATRIX = sp.random_array((12, 9), density=0.5, rng=RANDOM, format="csr", dtype=np.float32)
-FEATURES = sp.random_array((60, 20), density=0.3, rng=RANDOM, format="csr", dtype=np.float32)
+MATRIX = sp.random_array((12, 9), density=0.5, random_state=RANDOM, format="csr", dtype=np.float32)
+FEATURES = sp.random_array((60, 20), density=0.3, random_state=RANDOM, format="csr", dtype=np.float32)
 TRUTH = (RANDOM.random((60, 9)) < 0.3).astype(np.int8)
 NAMES = [f"label-{j}" for j in range(9)]
 RUN = {"strategy": "Top-K", "k": 3}

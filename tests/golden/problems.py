@@ -38,7 +38,7 @@ def make_matrices():
     rng = np.random.default_rng(20231)
     dense = rng.beta(0.4, 1.2, (30, 9)) * (rng.random((30, 9)) < 0.5)
     sparse = sp.random_array(
-        (80, 40), density=0.25, rng=rng, data_sampler=lambda size: rng.beta(0.3, 2.0, size)
+        (80, 40), density=0.25, random_state=rng, data_sampler=lambda size: rng.beta(0.3, 2.0, size)
     ).tocsr()
     return {"dense": dense, "sparse": sparse, "single": sparse.astype(np.float32)}
 

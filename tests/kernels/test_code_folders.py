@@ -14,6 +14,9 @@ from numba.core.codegen import get_host_cpu_features
 from tailwise.kernels import code_folders
 from tailwise.kernels.processors import BASELINES
 
+# Below a file: not even root can make this folder.
+NOWHERE = "/dev/null/nowhere"
+
 needs_permissions = pytest.mark.skipif(os.name != "posix", reason="permissions of folders are those of POSIX")
 
 
@@ -47,14 +50,14 @@ def test_code_copied_to_another_path_with_other_times_is_loaded(installation):
 def test_warm_code_is_read_by_a_user_who_can_write_nothing(installation, unprivileged):
     assert installation.run() == COMPILED
     prefix = unprivileged()
-    for home in (None, "/nonexistent"):
-        assert installation.run(prefix=prefix, HOME=home, TMPDIR="/nonexistent") == LOADED
+    for home in (None, NOWHERE):
+        assert installation.run(prefix=prefix, HOME=home, TMPDIR=NOWHERE) == LOADED
 
 
 def test_where_nothing_can_be_written_code_is_compiled_each_time(installation, unprivileged):
     prefix = unprivileged()
     for _ in range(2):
-        assert installation.run(prefix=prefix, HOME="/nonexistent", TMPDIR="/nonexistent") == COMPILED
+        assert installation.run(prefix=prefix, HOME=NOWHERE, TMPDIR=NOWHERE) == COMPILED
     assert installation.files() == []
 
 
@@ -64,7 +67,7 @@ def test_a_damaged_file_in_a_read_only_folder_does_not_hide_another(installation
     (installation.folder / "open").mkdir()
     prefix = unprivileged()
     (installation.folder / "open").chmod(0o1777)
-    environment = {"HOME": "/nonexistent", "TMPDIR": installation.folder / "open"}
+    environment = {"HOME": NOWHERE, "TMPDIR": installation.folder / "open"}
     assert installation.run(prefix=prefix, **environment) == ["42 63 10.5 2"]
     assert installation.run(prefix=prefix, **environment) == LOADED
 
@@ -74,7 +77,7 @@ def test_another_folder_serves_where_the_package_is_read_only(installation, unpr
     (installation.folder / "open").mkdir()
     prefix = unprivileged()
     (installation.folder / "open").chmod(0o1777)
-    environment = {"HOME": "/nonexistent", "TMPDIR": "/nonexistent", variable: installation.folder / "open"}
+    environment = {"HOME": NOWHERE, "TMPDIR": NOWHERE, variable: installation.folder / "open"}
     assert installation.run(prefix=prefix, **environment) == COMPILED
     assert installation.run(prefix=prefix, **environment) == LOADED
     uid = 65534 if prefix else os.geteuid()
@@ -128,7 +131,7 @@ def test_a_package_that_a_group_may_change_keeps_code_in_the_same_hands(installa
         path.chmod(0o775 if path.is_dir() else 0o664)  # as a package installer leaves them
     assert installation.run() == LOADED
     kernels.chmod(0o755)
-    assert installation.run(HOME="/nonexistent", TMPDIR="/nonexistent") == COMPILED
+    assert installation.run(HOME=NOWHERE, TMPDIR=NOWHERE) == COMPILED
 
 
 @pytest.fixture

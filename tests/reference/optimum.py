@@ -411,5 +411,5 @@ def draw_rows(matrix, n_rows, top, seed):
         part = slice(rows.indptr[i], rows.indptr[i + 1])
         best = np.argsort(-rows.data[part], kind="stable")[:top]
         kept[i, rows.indices[part][best]] = rows.data[part][best]
-    used = np.flatnonzero(kept.tocsc().count_nonzero(axis=0))
+    used = np.unique(kept.nonzero()[1])
     return sp.csr_array(kept.tocsc()[:, used])

@@ -169,7 +169,7 @@ def test_same_seed_same_bytes_for_any_number_of_workers(problem, text, seed):
 @pytest.mark.parametrize("text", ["ps-precision", "macro-precision", "macro-f1", "coverage", "precision + macro-gmean"])
 def test_workers_do_not_matter_where_work_is_shared(text, dtype):
     # Large enough for every loop to be split between threads.
-    matrix = sp.random_array((3000, 400), density=0.07, rng=np.random.default_rng(1), dtype=dtype).tocsr()
+    matrix = sp.random_array((3000, 400), density=0.07, random_state=np.random.default_rng(1), dtype=dtype).tocsr()
     priors = tw.LabelPriors(np.arange(400), 400)
     for options in (
         {"k": 3},
