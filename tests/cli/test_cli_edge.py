@@ -76,7 +76,10 @@ def test_nothing_is_written_into_files_in_place_of_closed_streams(folder):
 @needs_posix
 @pytest.mark.parametrize("words", [(), ("select",)], ids=str)
 def test_help_for_a_closed_output(folder, words):
-    assert start(folder, *words, "--help", closed=(1,)) == (0, b"", b"")
+    code, output, errors = start(folder, *words, "--help", closed=(1,))
+    # argparse ignores what it cannot print; in Python 3.10 it says so.
+    assert (code, errors) == (0, b"") or (sys.version_info < (3, 11) and code == 2 and b"is closed" in errors)
+    assert output == b""
 
 
 # Names that cannot be shown
