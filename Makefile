@@ -39,15 +39,14 @@ lint: setup
 	$(BIN)/mypy
 
 # Test files are shared out to a process for each core; the tests of one file stay together, for they share fixtures.
-# Kernels are compiled before, on both of two cores, or else every process would compile them for itself.
+# Kernels are compiled before, with and without bounds checks at the same time, or else every process would do it.
 PYTEST = $(BIN)/pytest -n auto --dist loadfile
 COMPILE = $(BIN)/python tests/warm_up.py
 CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-boundscheck
 
 test: lint
-	$(COMPILE)
+	$(COMPILE) & plain=$$!; $(CHECKED) $(COMPILE) && wait $$plain
 	$(PYTEST) src tests
-	$(CHECKED) $(COMPILE)
 	$(CHECKED) $(PYTEST) tests -m "boundscheck and not repeated"
 
 # What to run before every commit: a minute, once kernels are compiled.

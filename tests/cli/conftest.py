@@ -1,4 +1,4 @@
-"""The command line as a user meets it: in a process of its own, on files in a folder."""
+"""The command line on files in a folder: within the process of the tests, or where it matters in one of its own."""
 
 import os
 import signal
@@ -10,15 +10,32 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tailwise.cli.main import main
 from tailwise.datasets import save, zipf_candidates
 
 COMMAND = (sys.executable, "-m", "tailwise.cli.main")
 SECONDS = 300
 
 
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run the command in a folder; gives code, out and err."""
+
+    def run_command(folder, *arguments):
+        monkeypatch.chdir(folder)
+        capsys.readouterr()
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as ended:  # by argparse
+            code = ended.code
+        return SimpleNamespace(code=code, **capsys.readouterr()._asdict())
+
+    return run_command
+
+
 @pytest.fixture(scope="session")
-def run():
-    """Run the command in a folder, its output piped; gives code, out and err."""
+def run_apart():
+    """Run the command in a process of its own, its output piped; gives code, out and err."""
 
     def run_command(folder, *arguments, command=COMMAND):
         done = subprocess.run(

@@ -26,22 +26,22 @@ def empty_cache(tmp_path, monkeypatch):
     monkeypatch.delenv("TAILWISE_QUIET", raising=False)
 
 
-def test_only_where_something_is_compiled(run, folder):
-    assert run(folder, *SELECT, command=IMPATIENT).err.splitlines()[0] == WORDS
-    assert run(folder, *SELECT, command=IMPATIENT).err.startswith("tailwise: error: k must be")
+def test_only_where_something_is_compiled(run_apart, folder):
+    assert run_apart(folder, *SELECT, command=IMPATIENT).err.splitlines()[0] == WORDS
+    assert run_apart(folder, *SELECT, command=IMPATIENT).err.startswith("tailwise: error: k must be")
 
 
-def test_not_where_silence_is_asked_for(run, folder, monkeypatch):
-    assert run(folder, *SELECT, "--quiet", command=IMPATIENT).err.startswith("tailwise: error: k must be")
+def test_not_where_silence_is_asked_for(run_apart, folder, monkeypatch):
+    assert run_apart(folder, *SELECT, "--quiet", command=IMPATIENT).err.startswith("tailwise: error: k must be")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder / "another"))
     monkeypatch.setenv("TAILWISE_QUIET", "1")
-    assert run(folder, *SELECT, command=IMPATIENT).err.startswith("tailwise: error: k must be")
+    assert run_apart(folder, *SELECT, command=IMPATIENT).err.startswith("tailwise: error: k must be")
 
 
-def test_where_nothing_can_be_kept(run, folder, monkeypatch):
+def test_where_nothing_can_be_kept(run_apart, folder, monkeypatch):
     (folder / "file").touch()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder / "file"))
-    first = run(folder, *SELECT, command=IMPATIENT).err.splitlines()[0]
+    first = run_apart(folder, *SELECT, command=IMPATIENT).err.splitlines()[0]
     assert first.endswith(
         "This happens in every process, because no folder for it can be written; see NUMBA_CACHE_DIR."
     )

@@ -10,9 +10,9 @@ pytest.importorskip("matplotlib")
 
 
 @pytest.fixture(scope="module")
-def demo(run, tmp_path_factory):
+def demo(run_apart, tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    done = run(folder, "demo", "--out", "new/pictures")
+    done = run_apart(folder, "demo", "--out", "new/pictures")
     done.folder = folder
     return done
 
@@ -72,9 +72,9 @@ def test_the_picture(demo):
     assert path.stat().st_size > 10_000
 
 
-def test_a_folder_that_cannot_be(run, tmp_path):
+def test_a_folder_that_cannot_be(run_apart, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    done = run(tmp_path, "demo", "--out", "file")
+    done = run_apart(tmp_path, "demo", "--out", "file")
     assert done.code == 2
     assert re.fullmatch(r"tailwise: error: .*file.*Choose another --out\.\n", done.err)
     assert (tmp_path / "file").read_text() == "in the way"

@@ -60,10 +60,10 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", ["truncated file", "logits"])
-def test_bad_files_in_a_process_of_its_own(run, bad_folder, name):
+def test_bad_files_in_a_process_of_its_own(run_apart, bad_folder, name):
     words, message = FILES[name]
     before = list_contents(bad_folder)
-    done = run(bad_folder, *words.split())
+    done = run_apart(bad_folder, *words.split())
     assert done.code == 2
     assert done.out == ""
     assert re.fullmatch(r"tailwise: error: [^\n]*\n", done.err)

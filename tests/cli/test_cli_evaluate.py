@@ -28,9 +28,9 @@ def refuse_constant(name):
     raise ValueError(msg)
 
 
-def test_select_then_evaluate_is_what_python_gives(run, folder, data):
-    assert run(folder, "select", "probabilities.npz", "-u", "coverage", "-k", 4, "-o", "chosen.npz").code == 0
-    done = run(folder, "evaluate", "truth.npz", "chosen.npz", "--format", "json", "--priors", "training.npz")
+def test_select_then_evaluate_is_what_python_gives(run_apart, folder, data):
+    assert run_apart(folder, "select", "probabilities.npz", "-u", "coverage", "-k", 4, "-o", "chosen.npz").code == 0
+    done = run_apart(folder, "evaluate", "truth.npz", "chosen.npz", "--format", "json", "--priors", "training.npz")
     assert (done.code, done.err) == (0, "")
     expected = tw.evaluate(data.truth, tw.select(data.probabilities, "coverage", 4), priors=data.training)
     assert json.loads(done.out) == expected.to_dict()

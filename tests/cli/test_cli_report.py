@@ -173,6 +173,6 @@ def test_interrupted_nothing_is_written(place, capsys, monkeypatch):
     assert not list((place / "out").glob(".tailwise*"))
 
 
-def test_in_a_process_of_its_own(place, run):
-    assert run(place, "report", "out", *ALPHAS).code == 0
+def test_in_a_process_of_its_own(place, run_apart):
+    assert run_apart(place, "report", "out", *ALPHAS).code == 0
     assert (place / "out" / "report.html").exists()

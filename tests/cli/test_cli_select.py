@@ -79,8 +79,8 @@ def test_top_candidates_only(run, folder, data):
 @pytest.mark.parametrize(
     ("k", "budget", "method"), [("3", "at 3", "global"), ("none", "without budget", "without-budget")]
 )
-def test_the_summary_when_piped(run, folder, data, k, budget, method):
-    done = run(folder, "select", "probabilities.npz", "-u", "macro-f1", "-k", k, "-o", "chosen.npz")
+def test_the_summary_when_piped(run_apart, folder, data, k, budget, method):
+    done = run_apart(folder, "select", "probabilities.npz", "-u", "macro-f1", "-k", k, "-o", "chosen.npz")
     expected = select_in_python(data, {"utility": "macro-f1", "k": None if k == "none" else int(k)}).expected
     pattern = SUMMARY.format(budget=budget, expected=expected, method=method)
     assert re.fullmatch(pattern, done.out)
@@ -117,15 +117,15 @@ def test_an_output_that_exists_is_replaced_only_when_asked_for(run, folder):
     assert load_selection(folder / "chosen.npz").shape == (200, 60)
 
 
-def test_the_installed_script(run, folder):
+def test_the_installed_script(run_apart, folder):
     script = Path(sys.executable).with_name("tailwise")
     if not script.exists():
         pytest.skip("tailwise is not installed beside this interpreter")
     arguments = "select", "probabilities.npz", "-u", "macro-f1", "-k", 3, "-o"
-    assert run(folder, *arguments, "script.npz", command=(str(script),)).code == 0
-    assert run(folder, *arguments, "module.npz").code == 0
+    assert run_apart(folder, *arguments, "script.npz", command=(str(script),)).code == 0
+    assert run_apart(folder, *arguments, "module.npz").code == 0
     assert (folder / "script.npz").read_bytes() == (folder / "module.npz").read_bytes()
-    assert run(folder, "select", "probabilities.npz", command=(str(script),)).code == 2
+    assert run_apart(folder, "select", "probabilities.npz", command=(str(script),)).code == 2
 
 
 # On a terminal

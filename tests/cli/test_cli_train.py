@@ -110,12 +110,12 @@ def test_a_calibrator_by_cross_validation(place, capsys):
     np.testing.assert_array_equal(load("p.npz").toarray(), expected.transform(raw).toarray())
 
 
-def test_from_training_to_evaluation_in_processes_of_their_own(run, data_folder):
+def test_from_training_to_evaluation_in_processes_of_their_own(run_apart, data_folder):
     place = data_folder.parent
-    assert run(place, "train", "data", "-o", "model.tree", *QUICK).code == 0
-    assert run(place, "predict", "model.tree", "data/X.tst.npz", "-o", "p.npz").code == 0
-    assert run(place, "select", "p.npz", "-u", "precision", "-k", 2, "-o", "chosen.npz").code == 0
-    done = run(place, "evaluate", "data/Y.tst.npz", "chosen.npz", "-m", "macro-f1", "--format", "csv")
+    assert run_apart(place, "train", "data", "-o", "model.tree", *QUICK).code == 0
+    assert run_apart(place, "predict", "model.tree", "data/X.tst.npz", "-o", "p.npz").code == 0
+    assert run_apart(place, "select", "p.npz", "-u", "precision", "-k", 2, "-o", "chosen.npz").code == 0
+    done = run_apart(place, "evaluate", "data/Y.tst.npz", "chosen.npz", "-m", "macro-f1", "--format", "csv")
     truth = load_labels(place / "data" / "Y.tst.npz")
     expected = tw.evaluate(truth, tw.select(load(place / "p.npz"), "precision", 2), ["macro-f1"])["macro-f1"]
     assert done.out == f"metric,value\nmacro-f1,{expected!r}\n"

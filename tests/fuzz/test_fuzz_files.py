@@ -9,7 +9,7 @@ from fuzz.kills import SIGNALS, kill_commands
 from fuzz.kinds import KINDS
 
 ROUNDS = 100
-N_KILLS = 6
+N_KILLS = 3
 
 
 def test_damaged_files_of_every_kind_are_refused_or_say_what_they_say():

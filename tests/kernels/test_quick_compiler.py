@@ -4,8 +4,6 @@ import subprocess
 import sys
 
 import numpy as np
-import pytest
-
 import tailwise as tw
 
 PROGRAM = """
@@ -19,7 +17,6 @@ print(tw.select(P, "precision", 3).labels.tolist(), tw.evaluate(P > 0.5, tw.sele
 """
 
 
-@pytest.mark.boundscheck
 def test_with_a_version_that_was_not_tried(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300, check=True)

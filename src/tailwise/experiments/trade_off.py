@@ -61,7 +61,7 @@ class Curve:
         Examples
         --------
         >>> import numpy as np, tailwise as tw
-        >>> probabilities = np.random.default_rng(0).beta(0.2, 1, size=(200, 40))
+        >>> probabilities = np.random.default_rng(0).beta(0.2, 1, size=(60, 20))
         >>> curve = tw.trade_off(probabilities, "precision", "macro-f1", k=2)
         >>> point = curve.best(max_drop=0.05)
         >>> point.first >= 0.95 * curve.points[0].first
