@@ -154,7 +154,7 @@ def _psi_at(terms, batch, q, hits, misses, elsewhere):
         if term.name == "macro-balanced-accuracy":
             parts.append(term.factor * _divide(tp, tp + fn) / (2 * batch.n_labels))
         elif term.name != "coverage":
-            parts.append(term.factor * measure(term, batch, counts))
+            parts.append(term.factor * measure(term, batch, without_few_negatives(term.name, counts)))
     return math.fsum(parts)
 
 

@@ -202,7 +202,8 @@ class Quadrature:
     def _of_known_hits(self, rule: _Rule, factor: NDArray, ratio: Ratio, labels: NDArray, q: NDArray) -> _Columns:
         """A node for what the rule misses if no positives other than the known ones come true; exact at q - 1 and q."""
         context = self._elsewhere(labels)
-        q_before = np.maximum(context.q, q[:, None] - 1)
+        q_before = q[:, None] - 1
+        q_before = np.where(q_before > context.q + ROUNDING * q[:, None], q_before, context.q)
         power = np.where(context.known_hits > 0, ratio.on_q * q_before + ratio.on_p * context.known_p, np.inf)
         before, after = rule.shortfall(power), rule.shortfall(power + ratio.on_q)
         before[(after == 0) & (q_before > context.q)] = 0.0

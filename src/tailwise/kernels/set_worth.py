@@ -103,13 +103,20 @@ def affine_formula(worth, f, j, first, last):
     return slope, constant - formula_at(worth, f, j, 0.0, 0.0)
 
 
+@part
+def product_at(worth, j, b, r, q, t):
+    """At most what product node r gives a set of q instances that sum to t. Each of its factors is at most 1."""
+    row = row_of(worth, j, b)
+    power = q * worth.curves[row, LOG_DECAY, r] + t * worth.curves[row, RATE, r]
+    return (t + worth.base[j, T0]) * worth.curves[row, CURVE_WEIGHT, r] * np.exp(min(0.0, power))
+
+
 @step
 def products_at(worth, j, b, q, t):
     """At most what the product nodes give a set of q instances that sum to t."""
-    value, row = 0.0, row_of(worth, j, b)
+    value = 0.0
     for r in range(worth.curves.shape[2]):
-        power = q * worth.curves[row, LOG_DECAY, r] + t * worth.curves[row, RATE, r]
-        value += (t + worth.base[j, T0]) * worth.curves[row, CURVE_WEIGHT, r] * np.exp(power)
+        value += product_at(worth, j, b, r, q, t)
     return value
 
 
@@ -121,6 +128,35 @@ def curve_at(worth, j, b, q, t):
         if worth.terms.factors[f, CURVATURE] > AFFINE:
             value += formula_at(worth, f, j, t, q)
     return value
+
+
+@step
+def product_slope(worth, j, b, q, low, high):
+    """Slope of lines that meet the product nodes at t = low and lie above them up to t = high.
+
+    A node is convex in t until its factor is 1, and a line from there on, less steep than the chord to that point.
+    """
+    slope, row = 0.0, row_of(worth, j, b)
+    for r in range(worth.curves.shape[2]):
+        rate, end = worth.curves[row, RATE, r], high
+        if rate > 0.0:
+            end = min(high, -q * worth.curves[row, LOG_DECAY, r] / rate)
+        if end > low:
+            rise = product_at(worth, j, b, r, q, end) - product_at(worth, j, b, r, q, low)
+            slope += rise / (end - low)
+        else:
+            slope += worth.curves[row, CURVE_WEIGHT, r]
+    return slope
+
+
+@step
+def curve_slope(worth, j, b, q, low, high):
+    """Slope of a line that meets what is no line in t at t = low, and lies above it up to t = high."""
+    slope = product_slope(worth, j, b, q, low, high) if worth.has_nodes else 0.0
+    for f in range(worth.terms.formulas.shape[0]):
+        if worth.terms.factors[f, CURVATURE] > AFFINE:
+            slope += (formula_at(worth, f, j, high, q) - formula_at(worth, f, j, low, q)) / (high - low)
+    return slope
 
 
 @step
@@ -150,11 +186,11 @@ def line_of(worth, j, q, first, last, low, high):
             slope += formula_slope
             constant += formula_constant
     if worth.is_curved and high > low:
-        b = block_of(first)
-        at_low = curve_at(worth, j, b, np.float64(first), low)
-        chord = (curve_at(worth, j, b, np.float64(first), high) - at_low) / (high - low)
+        b, size = block_of(first), np.float64(first)
+        chord = curve_slope(worth, j, b, size, low, high)
         slope += chord
-        constant += at_low - chord * low - (curve_at(worth, j, b, 0.0, 0.0) if worth.has_base else 0.0)
+        constant += curve_at(worth, j, b, size, low) - chord * low
+        constant -= curve_at(worth, j, b, 0.0, 0.0) if worth.has_base else 0.0
     if worth.has_nodes and worth.has_base:
         constant += base_at_nodes(worth, j, block_of(first), np.float64(q))
     return constant, slope, offset
