@@ -53,13 +53,40 @@ def find_disorder(indptr, labels):
 
 
 @kernel
-def sum_by_label(labels, values, sums):
-    """Add each value to the sum of its label, in order, without a temporary.
+def sum_by_label(labels, values, sums, largest, sizes):
+    """Sum, largest and number of the values of each label, in one sweep without a temporary.
 
-    Shapes: labels, values (nnz,); sums (m,). Writes: sums. Assumes: every label below m.
+    Shapes: labels, values (nnz,); sums, largest, sizes (m,). Writes: these, on top of what they hold. Assumes: every
+    label below m.
     """
     for x in range(labels.size):
-        sums[labels[x]] += values[x]
+        j = labels[x]
+        sums[j] += values[x]
+        largest[j] = max(largest[j], values[x])
+        sizes[j] += 1
+
+
+@part
+def find_label(labels, start, stop, label):
+    """The first place from start to stop whose label is not below this one."""
+    while start < stop:
+        middle = (start + stop) // 2
+        if labels[middle] < label:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
+
+
+@part
+def part_of_row(rows, i, first, last, n_labels):
+    """Where the labels first to last, of all n, stand in row i."""
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    if first > 0:
+        start = find_label(rows.labels, start, stop, first)
+    if last < n_labels:
+        stop = find_label(rows.labels, start, stop, last)
+    return start, stop
 
 
 @kernel
@@ -76,9 +103,9 @@ def find_positions(rows, labels, positions):
 
 
 @kernel
-def labels_at(rows, positions, labels):
-    """The inverse: labels from positions within the row; -1 stays -1."""
-    for i in range(positions.shape[0]):
+def labels_at(rows, positions, labels, first, last):
+    """The inverse, for instances first to last: labels from positions within the row; -1 stays -1."""
+    for i in range(first, last):
         for c in range(positions.shape[1]):
             x = positions[i, c]
             labels[i, c] = rows.labels[rows.indptr[i] + x] if x >= 0 else -1
@@ -95,9 +122,15 @@ class Columns(NamedTuple):
 
 
 @kernel
-def _scatter(rows, ends, instances, positions, values):
+def scatter(rows, ends, columns, first, last):
+    """Put the candidates of labels first to last into the columns.
+
+    Shapes: ends (m,), where each column starts. Writes: columns, except for indptr; ends. Assumes: room for them all.
+    """
+    instances, positions, values = columns.instances, columns.positions, columns.values
     for i in range(rows.indptr.size - 1):
-        for x in range(rows.indptr[i], rows.indptr[i + 1]):
+        start, stop = part_of_row(rows, i, first, last, ends.size)
+        for x in range(start, stop):
             j = rows.labels[x]
             y = ends[j]
             instances[y] = i
@@ -106,16 +139,13 @@ def _scatter(rows, ends, instances, positions, values):
             ends[j] = y + 1
 
 
-def transpose(rows, n_labels):
-    """The columns of the rows."""
-    indptr = np.zeros(n_labels + 1, np.int64)
-    np.cumsum(np.bincount(rows.labels, minlength=n_labels), out=indptr[1:])
+def make_columns(rows, sizes):
+    """Columns with room for the candidates of the rows, `sizes` of each label."""
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     size = rows.labels.size
     is_short = np.diff(rows.indptr).max(initial=0) <= np.iinfo(np.uint16).max
     positions = np.empty(size, np.uint16 if is_short else np.int32)
-    columns = Columns(indptr, np.empty(size, np.int32), positions, np.empty(size, rows.values.dtype))
-    _scatter(rows, indptr[:-1].copy(), *columns[1:])
-    return columns
+    return Columns(indptr, np.empty(size, np.int32), positions, np.empty(size, rows.values.dtype))
 
 
 @bundle
