@@ -136,7 +136,6 @@ class Exact:
                 labels.size, lambda first, last: kernels.multiply_columns(columns, labels, nodes, first, last)
             )
             known = np.diff(blocks)
-        np.log(nodes.linear[:, kernels.DECAY], out=nodes.linear[:, kernels.DECAY])  # powers of any q are taken of it
         return make_worth(self, blocks, nodes, known)
 
     def value_of(self, chosen: Chosen) -> float:

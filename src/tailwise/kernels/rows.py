@@ -9,6 +9,8 @@ from tailwise.kernels.top_k import insert
 
 # Room for ranges of sizes that wait: each halving leaves one.
 STACK = 256
+# Candidates for which phi is kept: more would take more memory than the cache of a core has.
+MOST_KEPT = 2048
 
 
 @bundle
@@ -162,11 +164,14 @@ class Workbench(NamedTuple):
     is_member: np.ndarray  # bool: of the set that is looked at
     is_best: np.ndarray  # bool: of the best set so far
     ranges: np.ndarray  # float64 (STACK, 4): first and last size, least and largest t
-    found: np.ndarray  # float64 (6,): see below
+    found: np.ndarray  # float64 (8,): see kernels/workbench.py
+    weights: np.ndarray  # float64 (R,): of the nodes, for sets of some size
+    powers: np.ndarray  # float64 (R,)
+    phis: np.ndarray  # float64 (R, MOST_KEPT): phi of every candidate at the nodes of a block
 
 
-def make_workbench(largest_column):
-    """Room for the candidates of the largest column."""
+def make_workbench(largest_column, n_nodes):
+    """Room for the candidates of the largest column, and for nodes."""
     c = max(1, largest_column)
     return Workbench(
         np.empty(c, np.int32),
@@ -179,7 +184,10 @@ def make_workbench(largest_column):
         np.empty(c, np.bool_),
         np.empty(c, np.bool_),
         np.empty((STACK, 4)),
-        np.empty(6),
+        np.empty(8),
+        np.empty(n_nodes),
+        np.empty(n_nodes),
+        np.empty((n_nodes, min(c, MOST_KEPT))),
     )
 
 

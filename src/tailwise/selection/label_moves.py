@@ -83,7 +83,9 @@ class _LabelMoves:
         self._columns = problem.candidates.columns(problem.engine)
         sizes = np.diff(self._columns.indptr)
         largest = int(sizes.max(initial=0))
-        self._benches = [make_workbench(largest) for _ in range(problem.engine.workers)]
+        self._benches = [
+            make_workbench(largest, self._worth.nodes.linear.shape[2]) for _ in range(problem.engine.workers)
+        ]
         self._undo = make_undo(largest)
         self._prices = make_row_prices(problem.candidates.n_instances)
         self._is_wanted = np.zeros(problem.candidates.n_entries, dtype=np.bool_)
