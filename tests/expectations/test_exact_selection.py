@@ -151,7 +151,7 @@ def test_never_below_a_named_start(mixture, init):
             start = expected(problem, [[*row, *[-1] * (2 - len(row))] for row in reference.top(problem)])
         if init == "greedy":
             start = select(problem, method="greedy", seed=seed).expected
-        assert found.history[0] == pytest.approx(start, rel=1e-9)
+        assert found.expected >= start - 1e-9
 
 
 @every_ascent

@@ -46,7 +46,7 @@ class Bound:
         sizes = np.diff(columns.indptr)
         m = sizes.size
         largest = int(sizes.max(initial=0))
-        self._benches = [make_workbench(largest) for _ in range(engine.workers)]
+        self._benches = [make_workbench(largest, worth.nodes.linear.shape[2]) for _ in range(engine.workers)]
         self._sizes, self._bounds = np.zeros(m, dtype=np.int64), np.zeros(m)
         self.shares = np.zeros(columns.values.size, dtype=np.uint16)
         shares = columns.indptr[-1] * np.arange(1, engine.workers) / engine.workers

@@ -77,7 +77,8 @@ def prove(
         start, least, room = _starting_prices(problem, outcome)
         offset = expectation.value(expectation.start(np.ones(problem.candidates.n_labels)))
         offset += NODES * abs(offset) if expectation.uses_nodes else 0.0
-        for prices in descend(Bound(worth, problem.candidates.columns, room, problem.engine), start, least, rounds):
+        bound = Bound(worth, problem.candidates.columns(problem.engine), room, problem.engine)
+        for prices in descend(bound, start, least, rounds):
             observer.told("proof", [upper + offset for upper in prices.history], 0, outcome.state)
             is_last = len(prices.history) == rounds or prices.is_settled or not observer.goes_on()
             is_last = is_last or _is_close(problem, outcome, prices, offset, proving)

@@ -45,7 +45,7 @@ def check_formulas(problem: Problem) -> Worth:
     Where slots are filled with labels of probability 0, these must not gain by it. Returns the worth of sets, now that
     all formulas are known to be lines or to bend upwards.
     """
-    worth, columns = problem.expectation.worth, problem.candidates.columns
+    worth, columns = problem.expectation.worth, problem.candidates.columns(problem.engine)
     factors = worth.terms.factors.copy()
     for f in range(factors.shape[0]):
         if factors[f, CURVATURE] < CONCAVE:

@@ -47,5 +47,6 @@ def _most_shared(problem: Problem, shares: NDArray) -> NDArray:
     """For each instance the candidates that were most often in the best sets of their labels."""
     positions = np.full((problem.candidates.n_instances, problem.rules.width), -1, dtype=np.int32)
     gains = np.full(positions.shape, -np.inf)
-    keep_most_shared(problem.candidates.columns, shares, TIE_BREAK, problem.rules.most, gains, positions)
+    columns = problem.candidates.columns(problem.engine)
+    keep_most_shared(columns, shares, TIE_BREAK, problem.rules.most, gains, positions)
     return positions

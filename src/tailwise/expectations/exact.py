@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from tailwise.engines import Engine, Threads
 from tailwise.expectations.distributions import expect_by_probabilities
 from tailwise.expectations.expectation import NO_LABELS, NO_LAWS, NO_NODES
 from tailwise.expectations.quadrature import Quadrature
@@ -33,6 +34,9 @@ from tailwise.utilities.utility import Batch, Mixture, Utility
 
 # Labels with more expected positives have no laws. Less than 1e-9 of the laws of the others lies beyond the width.
 MOST_EXPECTED, LAW_WIDTH = 8.0, 32
+# A state that is counted anew keeps nodes that were placed for nearly the number of instances that a label has.
+NEARLY = 1.1
+ONE_THREAD = Threads(1)
 NO_BLOCKS = np.empty(0, dtype=np.int64)
 ALL_LABELS, NOTHING = np.empty(0, dtype=np.bool_), np.empty((0, 1), dtype=np.int32)
 
@@ -62,9 +66,12 @@ class Exact:
 
     name = "exact"
 
-    def __init__(self, utility: Utility, candidates: Candidates, batch: Batch, context: Totals) -> None:
+    def __init__(
+        self, utility: Utility, candidates: Candidates, batch: Batch, context: Totals, engine: Engine = ONE_THREAD
+    ) -> None:
         check_terms(utility, batch)
         self.utility, self.candidates, self.batch, self.context = utility, candidates, batch, context
+        self._engine = engine
         ratios = [(factor, term) for factor, term in utility.terms if term.ratios]
         others = [(factor, term) for factor, term in utility.terms if not term.ratios]
         self._by_laws = [(factor, term) for factor, term in others if term.formula and not term.linear_in_labels]
@@ -73,23 +80,27 @@ class Exact:
         self.is_expensive = self.uses_nodes or self.uses_laws
         self.is_linear = not (self.terms.formulas.size or self.terms.coverage.size)
         if ratios:
-            self._quadrature = Quadrature(ratios, candidates, batch, context)
+            self._quadrature = Quadrature(ratios, candidates, batch, context, engine)
             self._constant += self._quadrature.constant()
             self.is_linear = self.is_linear and not self._quadrature.depends_on_selection
 
     def start(self, q: NDArray) -> State:
-        state = self._place(NOTHING, q + self.context.q)
+        state = self._start_state(NOTHING, self._place_nodes(q + self.context.q))
         totals.refresh(self.terms, state)
         return state
 
     def count(self, positions: NDArray, others: NDArray = NO_LABELS) -> State:
-        rows, m = self.candidates.rows, self.candidates.n_labels
-        selected = (rows.indptr[:-1, None] + positions)[positions >= 0]
-        q = np.bincount(rows.labels[selected], minlength=m) + np.bincount(others, minlength=m)
-        state = self._place(positions, q + self.context.q)
-        count_positions(rows, positions, others, self.terms, state)
-        raise_failure(self.utility)
-        return state
+        q = self._count_labels(positions) + np.bincount(others, minlength=self.candidates.n_labels)
+        return self._count(positions, others, self._place_nodes(q + self.context.q))
+
+    def recount(self, state: State, positions: NDArray) -> State:
+        if not self.uses_nodes or self.context.t.any() or self.context.q.any():
+            return self.count(positions)
+        nodes, q = state.nodes, np.maximum(1.0, self._count_labels(positions))
+        self._place_anew(nodes, ~self._quadrature.fits(q, nodes.placed_for, NEARLY), q)
+        nodes.linear[:, kernels.SUM] = 0.0
+        nodes.linear[:, kernels.WEIGHT], nodes.product[:, kernels.PRODUCT] = _split_blank(nodes)
+        return self._count(positions, NO_LABELS, nodes)
 
     def fits(self, state: State) -> bool:
         return not (self.uses_nodes and self._find_misfits(state).any())
@@ -97,13 +108,9 @@ class Exact:
     def refit(self, state: State, positions: NDArray) -> None:
         if self.fits(state):
             return
-        is_wanted, placed_for = self._find_misfits(state), state.nodes.placed_for
-        labels = np.flatnonzero(is_wanted)
-        placed_for[labels] = np.maximum(1.0, state.counts[labels, totals.Q])
-        fresh = self._quadrature.place(labels, placed_for[labels], kernels.SUM + 1)
-        state.nodes.linear[labels], state.nodes.product[labels] = fresh.linear, fresh.product
-        kernels.multiply_generating(self.candidates.rows, state.nodes, is_wanted)
-        kernels.count_nodes(self.candidates.rows, positions, state.nodes, is_wanted)
+        is_wanted = self._find_misfits(state)
+        self._place_anew(state.nodes, is_wanted, np.maximum(1.0, state.counts[:, totals.Q]))
+        self._count_nodes(positions, state.nodes, is_wanted)
         totals.refresh(self.terms, state)
 
     def value(self, state: State) -> float:
@@ -116,7 +123,7 @@ class Exact:
 
     @cached_property
     def worth(self) -> Worth:
-        columns = self.candidates.columns
+        columns = self.candidates.columns(self._engine)
         if not self.uses_nodes:
             return make_worth(self, NO_BLOCKS, NO_NODES, NO_BLOCKS)
         blocks, labels, q = list_blocks(np.diff(columns.indptr))
@@ -125,9 +132,10 @@ class Exact:
         nodes = self._quadrature.place(labels, q + self.context.q[labels], n_rows)
         known = np.zeros(columns.indptr.size - 1, dtype=np.int64)
         if nodes.product.shape[2] > 0:  # curves above them are made of all blocks
-            kernels.multiply_columns(columns, labels, nodes)
+            self._engine.split(
+                labels.size, lambda first, last: kernels.multiply_columns(columns, labels, nodes, first, last)
+            )
             known = np.diff(blocks)
-        np.log(nodes.linear[:, kernels.DECAY], out=nodes.linear[:, kernels.DECAY])  # powers of any q are taken of it
         return make_worth(self, blocks, nodes, known)
 
     def value_of(self, chosen: Chosen) -> float:
@@ -138,24 +146,58 @@ class Exact:
         value = float(by_laws.sum())
         if not plain:
             return value
-        return value + Exact(Mixture(plain), self.candidates, self.batch, self.context).value_of(chosen)
+        return value + Exact(Mixture(plain), self.candidates, self.batch, self.context, self._engine).value_of(chosen)
 
     def _find_misfits(self, state: State) -> NDArray:
         """Labels whose nodes were placed for another number of instances than they have."""
         return ~self._quadrature.fits(np.maximum(1.0, state.counts[:, totals.Q]), state.nodes.placed_for)
 
-    def _place(self, positions: NDArray, q: NDArray) -> State:
-        """A state for labels that are selected q times in all: nodes and laws of the positions, counts of none."""
-        nodes = self._place_nodes(positions, np.maximum(1.0, q)) if self.uses_nodes else NO_NODES
+    def _count_labels(self, positions: NDArray) -> NDArray:
+        """For how many instances each label is selected."""
+        rows = self.candidates.rows
+        selected = (rows.indptr[:-1, None] + positions)[positions >= 0]
+        return np.bincount(rows.labels[selected], minlength=self.candidates.n_labels)
+
+    def _count(self, positions: NDArray, others: NDArray, nodes: kernels.Nodes) -> State:
+        """The state of a selection, with nodes in which nothing is selected yet."""
+        self._count_nodes(positions, nodes, ALL_LABELS)
+        state = self._start_state(positions, nodes)
+        count_positions(self.candidates.rows, positions, others, self.terms, state)
+        raise_failure(self.utility)
+        return state
+
+    def _start_state(self, positions: NDArray, nodes: kernels.Nodes) -> State:
+        """A state with nodes and the laws of the positions; counts of none."""
         laws = self._make_laws(positions) if self.uses_laws else NO_LAWS
         return start_state(self.batch, self.context, nodes, laws)
 
-    def _place_nodes(self, positions: NDArray, q: NDArray) -> kernels.Nodes:
-        """Nodes for q, with the selected instances summed up at them. At least for 1: a label may be selected soon."""
+    def _place_nodes(self, q: NDArray) -> kernels.Nodes:
+        """Nodes of labels that are selected q times in all; at least once, as a label may be selected soon."""
+        if not self.uses_nodes:
+            return NO_NODES
+        q = np.maximum(1.0, q)
         nodes = self._quadrature.place(np.arange(q.size), q, kernels.SUM + 1)._replace(placed_for=q)
-        kernels.multiply_generating(self.candidates.rows, nodes, ALL_LABELS)
-        kernels.count_nodes(self.candidates.rows, positions, nodes, ALL_LABELS)
-        return nodes
+        self._quadrature.multiply(nodes, ALL_LABELS)
+        return nodes._replace(blank=np.hstack([nodes.linear[:, kernels.WEIGHT], nodes.product[:, kernels.PRODUCT]]))
+
+    def _place_anew(self, nodes: kernels.Nodes, is_wanted: NDArray, q: NDArray) -> None:
+        """Place the nodes of some labels anew, for q, with nothing selected."""
+        labels = np.flatnonzero(is_wanted)
+        if labels.size == 0:
+            return
+        fresh = self._quadrature.place(labels, q[labels], kernels.SUM + 1)
+        nodes.placed_for[labels], nodes.linear[labels], nodes.product[labels] = q[labels], fresh.linear, fresh.product
+        self._quadrature.multiply(nodes, is_wanted)
+        weights, products = _split_blank(nodes)
+        weights[labels], products[labels] = nodes.linear[labels, kernels.WEIGHT], nodes.product[labels, kernels.PRODUCT]
+
+    def _count_nodes(self, positions: NDArray, nodes: kernels.Nodes, is_wanted: NDArray) -> None:
+        rows, engine = self.candidates.rows, self._engine
+        if self.uses_nodes and positions.size:
+            engine.share(
+                self.candidates.split_labels(engine.workers),
+                lambda _, first, last: kernels.count_nodes(rows, positions, nodes, is_wanted, first, last),
+            )
 
     def _make_laws(self, positions: NDArray) -> Laws:
         """The laws of hits and misses of every label with few expected positives."""
@@ -174,6 +216,12 @@ class Exact:
             is_chosen[(rows.indptr[:-1, None] + positions)[positions >= 0]] = True
         count_laws(rows, is_chosen, laws)
         return laws
+
+
+def _split_blank(nodes: kernels.Nodes) -> tuple[NDArray, NDArray]:
+    """Weights and products with nothing selected, as views."""
+    n_linear = nodes.linear.shape[2]
+    return nodes.blank[:, :n_linear], nodes.blank[:, n_linear:]
 
 
 def _poisson(mean: NDArray) -> NDArray:

@@ -18,7 +18,7 @@ from tailwise.utilities.utility import Batch, Utility
 
 NO_LABELS = np.empty(0, dtype=np.int32)
 NO_LAWS = Laws(np.empty(0, dtype=np.int32), np.empty((0, 2, 0)), np.empty((0, 2)))
-NO_NODES = Nodes(np.empty((0, 4, 0)), np.empty((0, 2, 0)), np.empty(0), 0, np.empty(0))
+NO_NODES = Nodes(np.empty((0, 4, 0)), np.empty((0, 2, 0)), np.empty(0), 0, np.empty(0), np.empty((0, 0)))
 
 
 class Expectation(Protocol):
@@ -43,6 +43,9 @@ class Expectation(Protocol):
 
         `others` are selected labels that are no candidates of their instance: of probability 0.
         """
+
+    def recount(self, state: State, positions: NDArray) -> State:
+        """The same from a state of nearly this selection, which is used up."""
 
     def fits(self, state: State) -> bool:
         """Whether labels are selected about as often as the state was made for."""

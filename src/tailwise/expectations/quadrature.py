@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tailwise.engines import Engine
 from tailwise.expectations.terms import Weighted
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.totals import Totals
 from tailwise.kernels import nodes as kernels
-from tailwise.kernels.rows import sum_by_label
 from tailwise.utilities.utility import Batch, Ratio
 
 # Gauss-Laguerre nodes for s = exp(-v / c), and the share of the integrand's decay that c should be: with these,
@@ -25,7 +25,7 @@ from tailwise.utilities.utility import Batch, Ratio
 N_NODES, N_PRODUCT_NODES = 16, 24
 SHARE, PRODUCT_SHARE = 0.7, 0.5
 # Labels whose nodes are placed at a time, so that no large arrays are needed on the way.
-LABELS_AT_ONCE = 8_192
+LABELS_AT_ONCE = 2_048
 # Nodes are exact where q + p + 1 is within this factor of what they were placed for.
 REACH = 2.0
 # Fewer negatives outside the candidates than this are what rounding leaves of none.
@@ -82,8 +82,10 @@ class Quadrature:
     more node: if totals count in part, their integrand can decay too slowly for the others.
     """
 
-    def __init__(self, parts: Sequence[Weighted], candidates: Candidates, batch: Batch, context: Totals) -> None:
-        self._candidates, self._batch, self._context = candidates, batch, context
+    def __init__(
+        self, parts: Sequence[Weighted], candidates: Candidates, batch: Batch, context: Totals, engine: Engine
+    ) -> None:
+        self._candidates, self._batch, self._context, self._engine = candidates, batch, context, engine
         m = batch.n_labels
         self._ratios = [
             (factor / m * (np.ones(1) if weights is None else weights), ratio)
@@ -100,10 +102,6 @@ class Quadrature:
             "false-positives": N_NODES,
             "jaccard": N_PRODUCT_NODES + bool(context.t.any()),
         }
-        self._largest, self._sizes = np.zeros(m), np.zeros(m)
-        kernels.find_largest(candidates.rows.labels, candidates.rows.values, self._largest)
-        labels = candidates.rows.labels
-        sum_by_label(labels, np.broadcast_to(np.float32(1.0), labels.shape), self._sizes)
 
     @property
     def depends_on_selection(self) -> bool:
@@ -119,19 +117,28 @@ class Quadrature:
         nodes = kernels.Nodes(
             np.zeros((labels.size, n_rows, plain + negative)),
             np.zeros((labels.size, 2, product)),
-            self._largest,
+            self._candidates.by_label.largest,
             plain,
             np.empty(0),
+            np.empty((0, 0)),
         )
-        for first in range(0, labels.size, LABELS_AT_ONCE):
-            part = slice(first, first + LABELS_AT_ONCE)
-            self._fill(nodes, part, labels[part], q[part])
+        edges = [*range(0, labels.size, LABELS_AT_ONCE), labels.size]
+        self._engine.share(
+            edges, lambda _, first, last: self._fill(nodes, slice(first, last), labels[first:last], q[first:last])
+        )
         return nodes
 
-    def fits(self, q: NDArray, placed_for: NDArray) -> NDArray:
+    def fits(self, q: NDArray, placed_for: NDArray, reach: float = REACH) -> NDArray:
         """Which labels may be selected q times, with nodes that were placed for another number."""
         now, then = q + self._p + 1, placed_for + self._p + 1
-        return (now <= REACH * then) & (then <= REACH * now)
+        return (now <= reach * then) & (then <= reach * now)
+
+    def multiply(self, nodes: kernels.Nodes, is_wanted: NDArray) -> None:
+        """Multiply the generating function of the candidates into the nodes of labels; (0,) for all."""
+        rows, edges = self._candidates.rows, self._candidates.split_labels(self._engine.workers)
+        self._engine.share(
+            edges, lambda _, first, last: kernels.multiply_generating(rows, nodes, is_wanted, first, last)
+        )
 
     def constant(self) -> float:
         """Specificity of nothing selected in the batch."""
@@ -160,7 +167,7 @@ class Quadrature:
         if not false_positives.any():
             return 0.0
         nodes = self.place(np.arange(others.size), np.ones(others.size), kernels.SUM + 1)
-        kernels.multiply_generating(self._candidates.rows, nodes, np.empty(0, dtype=np.bool_))
+        self.multiply(nodes, np.empty(0, dtype=np.bool_))
         kernels.count_candidates(self._candidates.rows, nodes)
         costs = nodes.linear[:, :, nodes.n_plain :]
         shares = -(costs[:, kernels.WEIGHT] * costs[:, kernels.SUM]).sum(axis=1)  # times the factors of all ratios
@@ -245,7 +252,8 @@ class Quadrature:
 
     def _n_others(self) -> NDArray:
         """Negatives that are no candidates, at their mean."""
-        return np.maximum(0.0, self._batch.n_instances - self._sizes - self._rate - self._context.known_p)
+        sizes = self._candidates.by_label.sizes
+        return np.maximum(0.0, self._batch.n_instances - sizes - self._rate - self._context.known_p)
 
 
 def _put(linear: NDArray, rows: slice, first: int, columns: _Columns) -> None:

@@ -55,6 +55,9 @@ class SemiEmpirical:
         raise_failure(self.utility)
         return state
 
+    def recount(self, state: State, positions: NDArray) -> State:
+        return self.count(positions)
+
     def fits(self, state: State) -> bool:
         return True
 

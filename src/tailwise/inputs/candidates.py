@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,11 +12,20 @@ from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size
 from tailwise.inputs.id_tables import LIBRARIES, read_pair, read_table
 from tailwise.inputs.matrices import as_array, canonical_csr
-from tailwise.kernels.rows import Columns, Rows, find_odd_probability, select_by_line, sum_by_label, transpose
+from tailwise.kernels.rows import (
+    Columns,
+    Rows,
+    find_odd_probability,
+    make_columns,
+    scatter,
+    select_by_line,
+    sum_by_label,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tailwise.engines import Engine
     from tailwise.inputs.label_names import LabelNames
 
 __all__ = ["Candidates"]
@@ -24,6 +33,14 @@ __all__ = ["Candidates"]
 ROUNDING = 1e-6  # a few units of float32 precision, by which a sigmoid may overshoot [0, 1]
 MOST_WIDENED = 1_000_000  # entries that double precision is worth its memory for
 SMALLEST = 1e-300  # smaller probabilities are set to 0: they lose precision, and their reciprocals overflow
+
+
+class ByLabel(NamedTuple):
+    """What a sweep over the candidates tells of each label; arrays (m,)."""
+
+    sums: NDArray
+    largest: NDArray
+    sizes: NDArray
 
 
 class Candidates:
@@ -52,7 +69,7 @@ class Candidates:
     array([0.9, 0.4, 0.2])
     """
 
-    __slots__ = ("_columns", "holds_all_labels", "label_names", "n_labels", "rows")
+    __slots__ = ("_by_label", "_columns", "holds_all_labels", "label_names", "n_labels", "rows")
 
     def __init__(
         self,
@@ -72,6 +89,7 @@ class Candidates:
         self.holds_all_labels = holds_all_labels
         self.label_names = label_names
         self._columns: Columns | None = None
+        self._by_label: ByLabel | None = None
 
     @classmethod
     def of(cls, probabilities: Any, *, n_labels: int | None = None, top: int | None = None) -> Candidates:
@@ -120,17 +138,32 @@ class Candidates:
         return np.diff(self.rows.indptr)
 
     @property
-    def columns(self) -> Columns:
+    def by_label(self) -> ByLabel:
+        """Sum, largest and number of the probabilities of each label; to be read, not written."""
+        if self._by_label is None:
+            m = self.n_labels
+            self._by_label = ByLabel(np.zeros(m), np.zeros(m), np.zeros(m, dtype=np.int64))
+            sum_by_label(self.rows.labels, self.rows.values, *self._by_label)
+        return self._by_label
+
+    def columns(self, engine: Engine) -> Columns:
         """The candidates by label, made when first asked for."""
         if self._columns is None:
-            self._columns = transpose(self.rows, self.n_labels)
+            columns = make_columns(self.rows, self.by_label.sizes)
+            ends = columns.indptr[:-1].copy()
+            edges = self.split_labels(engine.workers)
+            engine.share(edges, lambda part, first, last: scatter(self.rows, ends, columns, first, last))
+            self._columns = columns
         return self._columns
+
+    def split_labels(self, parts: int) -> list[int]:
+        """Edges of parts of the labels that hold about as many candidates each."""
+        ends = np.cumsum(self.by_label.sizes)
+        return [0, *np.searchsorted(ends, ends[-1] * np.arange(1, parts) / parts).tolist(), self.n_labels]
 
     def condition_positives(self) -> NDArray:
         """Expected number of positives p of each label: the sum of its probabilities."""
-        sums = np.zeros(self.n_labels)
-        sum_by_label(self.rows.labels, self.rows.values, sums)
-        return sums
+        return self.by_label.sums.copy()
 
     def with_names(self, label_names: LabelNames | None) -> Candidates:
         """Return the same candidates with these label names; None keeps the present ones."""

@@ -15,7 +15,17 @@ middle; a label with thousands of candidates is looked at some ten times.
 import numpy as np
 
 from tailwise.kernels.compiling import part, step
-from tailwise.kernels.set_worth import BLOCK_RATIO, P0, add_nodes, block_of, coverage_of, curve_at, line_of, node_line
+from tailwise.kernels.set_worth import (
+    BLOCK_RATIO,
+    P0,
+    add_nodes,
+    block_of,
+    coverage_of,
+    curve_at,
+    forget_phis,
+    line_of,
+    node_line,
+)
 from tailwise.kernels.workbench import (
     BOUND,
     FIRST,
@@ -69,7 +79,7 @@ def fill_net(worth, j, bench, size, r, q, tangent):
         for x in range(size):
             net[x] += tangent * bench.logs[x]
     if worth.has_nodes:
-        add_nodes(worth, j, block_of(first), np.float64(q), values, size, net)
+        add_nodes(worth, j, block_of(first), np.float64(q), bench, size)
     return constant
 
 
@@ -88,7 +98,7 @@ def bound_at(worth, j, bench, size, r, q, fee, tangent):
             bench.ranges[r, HIGH],
         )
         if worth.has_nodes:
-            node_slope, node_offset = node_line(worth, j, block_of(bench.ranges[r, FIRST]), np.float64(q))
+            node_slope, node_offset = node_line(worth, j, block_of(bench.ranges[r, FIRST]), np.float64(q), bench)
             slope += node_slope
             offset += node_offset
         bound = constant + fee * q + sum_line_above(bench.values, bench.prices, size, slope, offset - fee)
@@ -286,6 +296,7 @@ def search_near_members(worth, j, bench, n_candidates, slope, offset):
 
     The line lies above what an instance can add. Writes: as search_best_set, except for the bound.
     """
+    forget_phis(bench)
     start_from_members(worth, j, bench, n_candidates)
     present = bench.found[VALUE]
     if is_settled(bench, n_candidates, slope, offset):
@@ -315,6 +326,7 @@ def search_best_set(worth, j, bench, size, guess):
     Writes: bench.found and bench.is_best; the candidates may be put in another order.
     """
     bench.found[:] = 0.0
+    forget_phis(bench)
     bench.is_best[:size] = False
     if size > 0:
         search_from_best(worth, j, bench, size, guess)

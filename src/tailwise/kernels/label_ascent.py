@@ -144,7 +144,7 @@ def load_column(columns, chosen, budgets, prices, j, slope, offset, bench):
 def propose_label(worth, columns, chosen, budgets, prices, j, bench, is_wanted):
     """Whether label j has a better set at the present prices; if so, it is marked in is_wanted."""
     hold_candidates(worth, columns, j, 1)
-    slope, offset = line_of_one(worth, j)
+    slope, offset = line_of_one(worth, j, bench)
     size = load_column(columns, chosen, budgets, prices, j, slope, offset, bench)
     hold_candidates(worth, columns, j, size)
     take_logs(worth, j, bench, size)

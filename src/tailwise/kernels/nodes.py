@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compiling import bundle, kernel, part, step
+from tailwise.kernels.rows import part_of_row
 
 # Rows of Nodes.linear: decay D, base d, weight W D^q, sum of phi; and of Nodes.product: decay D, the product.
 DECAY, BASE, WEIGHT, SUM = range(4)
@@ -27,6 +28,7 @@ class Nodes(NamedTuple):
     largest: np.ndarray  # float64 (m,): the largest probability of the label
     n_plain: int
     placed_for: np.ndarray  # float64 (m,): how often each label was to be selected; (0,) where that is not kept
+    blank: np.ndarray  # float64 (m, R + R'): weights and products with nothing selected; (0, 0) where not kept
 
 
 @part
@@ -133,54 +135,56 @@ def is_wanted_label(is_wanted, j):
 
 
 @step
-def multiply_rows(rows, nodes, is_wanted):
-    for x in range(rows.labels.size):
-        if is_wanted_label(is_wanted, rows.labels[x]):
-            multiply_instance(nodes, rows.labels[x], np.float64(rows.values[x]))
+def multiply_rows(rows, nodes, is_wanted, first, last):
+    for i in range(rows.indptr.size - 1):
+        start, stop = part_of_row(rows, i, first, last, nodes.linear.shape[0])
+        for x in range(start, stop):
+            if is_wanted_label(is_wanted, rows.labels[x]):
+                multiply_instance(nodes, rows.labels[x], np.float64(rows.values[x]))
 
 
 @step
-def multiply_labels(columns, labels, nodes):
-    for row in range(labels.size):
+def multiply_labels(columns, labels, nodes, first, last):
+    for row in range(first, last):
         for x in range(columns.indptr[labels[row]], columns.indptr[labels[row] + 1]):
             multiply_instance(nodes, row, np.float64(columns.values[x]))
 
 
 @step
-def add_rows(rows, chosen, nodes, is_wanted):
+def add_rows(rows, chosen, nodes, is_wanted, first, last):
     for i in range(chosen.shape[0]):
         for c in range(chosen.shape[1]):
             if chosen[i, c] >= 0:
                 x = rows.indptr[i] + chosen[i, c]
-                if is_wanted_label(is_wanted, rows.labels[x]):
+                if first <= rows.labels[x] < last and is_wanted_label(is_wanted, rows.labels[x]):
                     exact_add(nodes, rows.labels[x], np.float64(rows.values[x]), 1.0)
 
 
 @kernel
-def multiply_columns(columns, labels, nodes):
-    """Multiply the generating function of all candidates of a label into each of its rows.
+def multiply_columns(columns, labels, nodes, first, last):
+    """Multiply the generating function of all candidates of a label into each of its rows, from first to last.
 
     Shapes: labels (rows of the nodes,). Writes: nodes. Assumes: nothing is selected in them yet.
     """
-    multiply_labels(columns, labels, nodes)
+    multiply_labels(columns, labels, nodes, first, last)
 
 
 @kernel
-def multiply_generating(rows, nodes, is_wanted):
-    """Multiply the generating function of every candidate into the weights and products of its label.
+def multiply_generating(rows, nodes, is_wanted, first, last):
+    """Multiply the generating function of the candidates of labels first to last into their weights and products.
 
     Shapes: is_wanted (m,), which labels; (0,) for all. Writes: nodes. Assumes: nothing is selected in them yet.
     """
-    multiply_rows(rows, nodes, is_wanted)
+    multiply_rows(rows, nodes, is_wanted, first, last)
 
 
 @kernel
-def count_nodes(rows, chosen, nodes, is_wanted):
-    """Add every selected instance to its label.
+def count_nodes(rows, chosen, nodes, is_wanted, first, last):
+    """Add every selected instance of labels first to last.
 
     Shapes: chosen (n, k), positions within the row, -1 for none; is_wanted as above. Writes: nodes.
     """
-    add_rows(rows, chosen, nodes, is_wanted)
+    add_rows(rows, chosen, nodes, is_wanted, first, last)
 
 
 @kernel
@@ -188,10 +192,3 @@ def count_candidates(rows, nodes):
     """Add every candidate to its label, selected or not. Writes: nodes."""
     for x in range(rows.labels.size):
         exact_add(nodes, rows.labels[x], np.float64(rows.values[x]), 1.0)
-
-
-@kernel
-def find_largest(labels, values, largest):
-    """The largest value of each label."""
-    for x in range(labels.size):
-        largest[labels[x]] = max(largest[labels[x]], values[x])

@@ -282,9 +282,9 @@ def ascend(rows, terms, state, chosen, slots, order, moves, touched):
 
 
 @step
-def sort_rows(rows, terms, state, labels, positions, gains, best):
+def sort_rows(rows, terms, state, labels, positions, gains, best, first, last):
     k = labels.shape[1]
-    for i in range(labels.shape[0]):
+    for i in range(first, last):
         size = 0
         while size < k and labels[i, size] >= 0:
             x = positions[i, size]
@@ -297,11 +297,11 @@ def sort_rows(rows, terms, state, labels, positions, gains, best):
 
 
 @kernel
-def sort_by_gain(rows, terms, state, labels, positions):
-    """Put the best gain of each row first; ties: the smaller label.
+def sort_by_gain(rows, terms, state, labels, positions, first, last):
+    """Put the best gain of each row from first to last first; ties: the smaller label.
 
     Shapes: labels (n, k), -1 for none; positions (n, k), where they stand in the row, -1 for no candidate.
     Writes: labels.
     """
     k = labels.shape[1]
-    sort_rows(rows, terms, state, labels, positions, np.empty(k), np.empty((1, k), np.int32))
+    sort_rows(rows, terms, state, labels, positions, np.empty(k), np.empty((1, k), np.int32), first, last)

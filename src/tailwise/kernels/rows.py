@@ -9,6 +9,8 @@ from tailwise.kernels.top_k import insert
 
 # Room for ranges of sizes that wait: each halving leaves one.
 STACK = 256
+# Candidates for which phi is kept: more would take more memory than the cache of a core has.
+MOST_KEPT = 2048
 
 
 @bundle
@@ -53,13 +55,40 @@ def find_disorder(indptr, labels):
 
 
 @kernel
-def sum_by_label(labels, values, sums):
-    """Add each value to the sum of its label, in order, without a temporary.
+def sum_by_label(labels, values, sums, largest, sizes):
+    """Sum, largest and number of the values of each label, in one sweep without a temporary.
 
-    Shapes: labels, values (nnz,); sums (m,). Writes: sums. Assumes: every label below m.
+    Shapes: labels, values (nnz,); sums, largest, sizes (m,). Writes: these, on top of what they hold. Assumes: every
+    label below m.
     """
     for x in range(labels.size):
-        sums[labels[x]] += values[x]
+        j = labels[x]
+        sums[j] += values[x]
+        largest[j] = max(largest[j], values[x])
+        sizes[j] += 1
+
+
+@part
+def find_label(labels, start, stop, label):
+    """The first place from start to stop whose label is not below this one."""
+    while start < stop:
+        middle = (start + stop) // 2
+        if labels[middle] < label:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
+
+
+@part
+def part_of_row(rows, i, first, last, n_labels):
+    """Where the labels first to last, of all n, stand in row i."""
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    if first > 0:
+        start = find_label(rows.labels, start, stop, first)
+    if last < n_labels:
+        stop = find_label(rows.labels, start, stop, last)
+    return start, stop
 
 
 @kernel
@@ -76,9 +105,9 @@ def find_positions(rows, labels, positions):
 
 
 @kernel
-def labels_at(rows, positions, labels):
-    """The inverse: labels from positions within the row; -1 stays -1."""
-    for i in range(positions.shape[0]):
+def labels_at(rows, positions, labels, first, last):
+    """The inverse, for instances first to last: labels from positions within the row; -1 stays -1."""
+    for i in range(first, last):
         for c in range(positions.shape[1]):
             x = positions[i, c]
             labels[i, c] = rows.labels[rows.indptr[i] + x] if x >= 0 else -1
@@ -95,9 +124,15 @@ class Columns(NamedTuple):
 
 
 @kernel
-def _scatter(rows, ends, instances, positions, values):
+def scatter(rows, ends, columns, first, last):
+    """Put the candidates of labels first to last into the columns.
+
+    Shapes: ends (m,), where each column starts. Writes: columns, except for indptr; ends. Assumes: room for them all.
+    """
+    instances, positions, values = columns.instances, columns.positions, columns.values
     for i in range(rows.indptr.size - 1):
-        for x in range(rows.indptr[i], rows.indptr[i + 1]):
+        start, stop = part_of_row(rows, i, first, last, ends.size)
+        for x in range(start, stop):
             j = rows.labels[x]
             y = ends[j]
             instances[y] = i
@@ -106,16 +141,13 @@ def _scatter(rows, ends, instances, positions, values):
             ends[j] = y + 1
 
 
-def transpose(rows, n_labels):
-    """The columns of the rows."""
-    indptr = np.zeros(n_labels + 1, np.int64)
-    np.cumsum(np.bincount(rows.labels, minlength=n_labels), out=indptr[1:])
+def make_columns(rows, sizes):
+    """Columns with room for the candidates of the rows, `sizes` of each label."""
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     size = rows.labels.size
     is_short = np.diff(rows.indptr).max(initial=0) <= np.iinfo(np.uint16).max
     positions = np.empty(size, np.uint16 if is_short else np.int32)
-    columns = Columns(indptr, np.empty(size, np.int32), positions, np.empty(size, rows.values.dtype))
-    _scatter(rows, indptr[:-1].copy(), *columns[1:])
-    return columns
+    return Columns(indptr, np.empty(size, np.int32), positions, np.empty(size, rows.values.dtype))
 
 
 @bundle
@@ -132,11 +164,14 @@ class Workbench(NamedTuple):
     is_member: np.ndarray  # bool: of the set that is looked at
     is_best: np.ndarray  # bool: of the best set so far
     ranges: np.ndarray  # float64 (STACK, 4): first and last size, least and largest t
-    found: np.ndarray  # float64 (6,): see below
+    found: np.ndarray  # float64 (8,): see kernels/workbench.py
+    weights: np.ndarray  # float64 (R,): of the nodes, for sets of some size
+    powers: np.ndarray  # float64 (R,)
+    phis: np.ndarray  # float64 (R, MOST_KEPT): phi of every candidate at the nodes of a block
 
 
-def make_workbench(largest_column):
-    """Room for the candidates of the largest column."""
+def make_workbench(largest_column, n_nodes):
+    """Room for the candidates of the largest column, and for nodes."""
     c = max(1, largest_column)
     return Workbench(
         np.empty(c, np.int32),
@@ -149,7 +184,10 @@ def make_workbench(largest_column):
         np.empty(c, np.bool_),
         np.empty(c, np.bool_),
         np.empty((STACK, 4)),
-        np.empty(6),
+        np.empty(8),
+        np.empty(n_nodes),
+        np.empty(n_nodes),
+        np.empty((n_nodes, min(c, MOST_KEPT))),
     )
 
 

@@ -38,6 +38,9 @@ OFF_LINE = 1e-11
 # What nodes of different blocks may differ by, as a share.
 CARE = 1e-4
 
+# Entries of Workbench.found: the block, and the number of candidates, whose phi are on the workbench.
+KEPT_BLOCK, KEPT_SIZE = 6, 7
+
 
 # Rows of Worth.curves: t * sum of weight * exp(q * log decay + t * rate) lies above the product nodes, since
 # log 1/(1 - e + e s) <= e times that of the label's largest e, over the largest e.
@@ -53,8 +56,7 @@ class Worth(NamedTuple):
         np.ndarray
     )  # float64 (m,): the factor of each label, less what is covered elsewhere; (0,) without coverage
     blocks: np.ndarray  # int64 (m + 1,): where the blocks of a label start in nodes; (0,) without nodes
-    nodes: Nodes  # a row for each block, nothing selected, logarithms for DECAY of the linear form; a SUM only where
-    # something was decided elsewhere
+    nodes: Nodes  # a row for each block, nothing selected; a SUM only where something was decided elsewhere
     known: np.ndarray  # int64 (m,): how many blocks of a label hold its candidates so far; see hold_candidates
     curves: np.ndarray  # float64 (blocks, 3, R'): of the product nodes; see above
     has_nodes: bool
@@ -164,7 +166,7 @@ def base_at_nodes(worth, j, b, q):
     """What a set of q instances, whatever they are, changes in the worth of what was decided elsewhere."""
     linear, row, value = worth.nodes.linear, row_of(worth, j, b), 0.0
     for r in range(linear.shape[2]):
-        value += linear[row, WEIGHT, r] * linear[row, SUM, r] * np.expm1(q * linear[row, DECAY, r])
+        value += linear[row, WEIGHT, r] * linear[row, SUM, r] * np.expm1(q * np.log(linear[row, DECAY, r]))
     return value
 
 
@@ -197,12 +199,54 @@ def line_of(worth, j, q, first, last, low, high):
 
 
 @step
-def add_nodes(worth, j, b, q, values, size, net):
-    """Add what the nodes give to each of `size` instances, in a set of q."""
-    linear, row, n_plain = worth.nodes.linear, row_of(worth, j, b), worth.nodes.n_plain
-    for r in range(linear.shape[2]):
-        weight = linear[row, WEIGHT, r] * np.exp(q * linear[row, DECAY, r])
+def take_weights(worth, j, b, q, bench):
+    """Write the weights of the nodes for sets of q instances to the workbench: powers of the decays, by squaring."""
+    linear, row, weights, powers = worth.nodes.linear, row_of(worth, j, b), bench.weights, bench.powers
+    for r in range(weights.size):
+        weights[r], powers[r] = linear[row, WEIGHT, r], linear[row, DECAY, r]
+    left = np.int64(q)
+    while left > 0:
+        if left & 1:
+            for r in range(weights.size):
+                weights[r] *= powers[r]
+        left >>= 1
+        if left > 0:
+            for r in range(weights.size):
+                powers[r] *= powers[r]
+
+
+@step
+def keep_phis(worth, j, b, bench, size):
+    """Write phi of `size` instances at the nodes of a block to the workbench, unless they are there."""
+    if bench.found[KEPT_BLOCK] == b and bench.found[KEPT_SIZE] >= size:
+        return
+    bench.found[KEPT_BLOCK], bench.found[KEPT_SIZE] = b, size
+    linear, row, values, phis = worth.nodes.linear, row_of(worth, j, b), bench.values, bench.phis
+    for r in range(worth.nodes.n_plain):
         base = linear[row, BASE, r]
+        for x in range(size):
+            phis[r, x] = phi(values[x], base)
+    for r in range(worth.nodes.n_plain, linear.shape[2]):
+        base = linear[row, BASE, r]
+        for x in range(size):
+            phis[r, x] = phi(1.0 - values[x], base)
+
+
+@step
+def add_nodes(worth, j, b, q, bench, size):
+    """Add to bench.net what the nodes give to each of `size` instances, in a set of q."""
+    linear, row, n_plain = worth.nodes.linear, row_of(worth, j, b), worth.nodes.n_plain
+    values, net, phis = bench.values, bench.net, bench.phis
+    take_weights(worth, j, b, q, bench)
+    if size <= phis.shape[1]:
+        keep_phis(worth, j, b, bench, size)
+        for r in range(linear.shape[2]):
+            weight = bench.weights[r]
+            for x in range(size):
+                net[x] += weight * phis[r, x]
+        return
+    for r in range(linear.shape[2]):
+        weight, base = bench.weights[r], linear[row, BASE, r]
         if r < n_plain:
             for x in range(size):
                 net[x] += weight * phi(values[x], base)
@@ -212,18 +256,23 @@ def add_nodes(worth, j, b, q, values, size, net):
 
 
 @step
-def node_line(worth, j, b, q):
+def node_line(worth, j, b, q, bench):
     """Slope and offset of a line above what the nodes give."""
     linear, row, n_plain = worth.nodes.linear, row_of(worth, j, b), worth.nodes.n_plain
     largest = worth.nodes.largest[j]
     slope, offset = 0.0, 0.0
-    for r in range(linear.shape[2]):
-        weight = linear[row, WEIGHT, r] * np.exp(q * linear[row, DECAY, r])
-        if r < n_plain:
-            slope += weight * phi(largest, linear[row, BASE, r]) / max(largest, 1e-300)
-        else:
-            offset += weight * phi(1.0 - largest, linear[row, BASE, r])
-    return slope, offset
+    take_weights(worth, j, b, q, bench)
+    for r in range(n_plain):
+        slope += bench.weights[r] * phi(largest, linear[row, BASE, r])
+    for r in range(n_plain, linear.shape[2]):
+        offset += bench.weights[r] * phi(1.0 - largest, linear[row, BASE, r])
+    return slope / max(largest, 1e-300), offset
+
+
+@part
+def forget_phis(bench):
+    """Say that the candidates on the workbench are others than before, or in another order."""
+    bench.found[KEPT_BLOCK] = -1.0
 
 
 @step
@@ -241,7 +290,7 @@ def hold_candidates(worth, columns, j, size):
 
 
 @step
-def line_of_one(worth, j):
+def line_of_one(worth, j, bench):
     """Slope and offset of a line above what one more instance adds to any set; an infinite one if there is none.
 
     What falls as sets grow adds most to the empty set.
@@ -250,7 +299,7 @@ def line_of_one(worth, j):
         return 0.0, np.inf
     _, slope, offset = line_of(worth, j, 1, 1, 1, 0.0, 0.0)
     if worth.has_nodes:
-        node_slope, node_offset = node_line(worth, j, 0, 1.0)
+        node_slope, node_offset = node_line(worth, j, 0, 1.0, bench)
         slope += node_slope
         offset += node_offset
     return slope + coverage_of(worth, j), offset

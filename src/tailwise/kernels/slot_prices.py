@@ -19,7 +19,7 @@ def load_priced(worth, columns, prices, j, shares, rate, bench):
     Writes: shares of the others, which are in no best set.
     """
     hold_candidates(worth, columns, j, 1)
-    slope, offset = line_of_one(worth, j)
+    slope, offset = line_of_one(worth, j, bench)
     size = 0
     for place in range(columns.indptr[j], columns.indptr[j + 1]):
         price = prices[columns.instances[place]]

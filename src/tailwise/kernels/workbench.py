@@ -6,12 +6,21 @@ import numpy as np
 
 from tailwise.kernels.compiling import bundle, part, reordering_step, step
 from tailwise.kernels.label_state import LARGEST_BELOW_ONE
-from tailwise.kernels.nodes import BASE, DECAY, WEIGHT, phi
-from tailwise.kernels.set_worth import base_at_nodes, block_of, coverage_of, formula_at, products_at, row_of
+from tailwise.kernels.nodes import BASE, phi
+from tailwise.kernels.set_worth import (
+    base_at_nodes,
+    block_of,
+    coverage_of,
+    forget_phis,
+    formula_at,
+    products_at,
+    row_of,
+    take_weights,
+)
 from tailwise.kernels.top_k import kth_largest
 
 # Entries of Workbench.found: the upper bound; value, size, sum of probabilities and of logarithms of the best set;
-# sum of probabilities of the set that was looked at last.
+# sum of probabilities of the set that was looked at last. Two more are of kernels/set_worth.py.
 BOUND, VALUE, SIZE, SUM, LOGS, TOUCHED = range(6)
 # Columns of Workbench.ranges.
 FIRST, LAST, LOW, HIGH = range(4)
@@ -108,12 +117,13 @@ def node_value(worth, j, bench, size, q):
     """What the linear nodes give the marked set of q instances."""
     linear, row, n_plain = worth.nodes.linear, row_of(worth, j, block_of(q)), worth.nodes.n_plain
     value = 0.0
+    take_weights(worth, j, block_of(q), q, bench)
     for r in range(linear.shape[2]):
         total = 0.0
         for x in range(size):
             if bench.is_member[x]:
                 total += phi(bench.values[x] if r < n_plain else 1.0 - bench.values[x], linear[row, BASE, r])
-        value += linear[row, WEIGHT, r] * np.exp(q * linear[row, DECAY, r]) * total
+        value += bench.weights[r] * total
     return value
 
 
@@ -159,6 +169,7 @@ def keep_if_better(worth, j, bench, size, top):
 @step
 def move_to_front(bench, size):
     """Put the candidates with a positive net value first; returns how many they are."""
+    forget_phis(bench)
     n_positive = 0
     for x in range(size):
         if bench.net[x] > 0.0:

@@ -40,13 +40,13 @@ ONE, ZERO = np.ones(1), np.zeros(1)
 
 
 def start(problem: Problem, outcome: Outcome | None, observer: Observer) -> Outcome:
-    """The starting positions and their totals."""
-    positions = _starting_positions(problem, observer)
-    state = problem.expectation.count(positions)
+    """The starting positions and their totals, by the cheaper expectation where that climbs first."""
+    positions, expectation = _starting_positions(problem, observer), problem.cheaper or problem.expectation
+    state = expectation.count(positions)
     # Passes do not foresee which labels fill empty slots, so that a given selection may be the better one in the end.
     keeps_start = problem.rules.fills and not isinstance(problem.start, str)
     others = (positions.copy(),) if keeps_start else ()
-    return Outcome(positions, state, (problem.expectation.value(state),), passes=0, converged=False, others=others)
+    return Outcome(positions, state, (expectation.value(state),), passes=0, converged=False, others=others)
 
 
 def warm_up(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
@@ -56,16 +56,14 @@ def warm_up(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     positions = empty_positions(problem)
     state = problem.cheaper.start(np.ones(problem.candidates.n_labels))
     run_pass(cheaper, state, positions, problem.order, 1, observer)
-    if not observer.goes_on():  # the pass may have left instances without labels
-        return outcome
-    begin = Outcome(positions, state, (problem.cheaper.value(state),), passes=0)
-    found = climb_rows(cheaper, begin, "warm-up", observer)
-    state = problem.expectation.count(found.positions)
-    value = problem.expectation.value(state)
-    if value > outcome.history[0]:
-        history = (*outcome.history, value)
-        outcome = replace(outcome, positions=found.positions, state=state, history=history, passes=1)
-    return replace(outcome, interrupted=found.interrupted)
+    if observer.goes_on():  # else the pass may have left instances without labels
+        begin = Outcome(positions, state, (problem.cheaper.value(state),), passes=0)
+        found = climb_rows(cheaper, begin, "warm-up", observer)
+        if found.history[-1] > outcome.history[-1]:
+            outcome = replace(outcome, positions=found.positions)
+        outcome = replace(outcome, interrupted=found.interrupted)
+    state = problem.expectation.count(outcome.positions)
+    return replace(outcome, state=state, history=(problem.expectation.value(state),))
 
 
 def bca(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
@@ -101,7 +99,7 @@ def climb_rows(problem: Problem, outcome: Outcome, stage: str, observer: Observe
 def settle_totals(expectation: Expectation, state: State, positions: NDArray, n_passes: int) -> State:
     """The state after a pass: fit for where it led, and now and then counted from scratch."""
     if n_passes % PASSES_PER_COUNT == 0:
-        return expectation.count(positions)
+        return expectation.recount(state, positions)
     expectation.refit(state, positions)
     return state
 

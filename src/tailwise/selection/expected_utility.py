@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads
 from tailwise.expectations.terms import check_value
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_choice
@@ -67,4 +68,6 @@ def expected_utility(
     budgets = (chosen.labels != EMPTY).sum(axis=1) if k is None else check_budgets(k, n, m)
     context = check_context(context, utility, m, candidates.label_names)
     batch = describe_batch(candidates, budgets, priors, condition_positives, context)
-    return check_value(utility, make_expectation(expectation, utility, candidates, batch, context).value_of(chosen))
+    with Threads(None, needs_one=candidates.n_entries < MIN_SHARED_ENTRIES) as engine:
+        expected = make_expectation(expectation, utility, candidates, batch, context, engine)
+        return check_value(utility, expected.value_of(chosen))

@@ -79,10 +79,13 @@ class _LabelMoves:
     """
 
     def __init__(self, problem: Problem) -> None:
-        self._problem, self._columns, self._worth = problem, problem.candidates.columns, problem.expectation.worth
+        self._problem, self._worth = problem, problem.expectation.worth
+        self._columns = problem.candidates.columns(problem.engine)
         sizes = np.diff(self._columns.indptr)
         largest = int(sizes.max(initial=0))
-        self._benches = [make_workbench(largest) for _ in range(problem.engine.workers)]
+        self._benches = [
+            make_workbench(largest, self._worth.nodes.linear.shape[2]) for _ in range(problem.engine.workers)
+        ]
         self._undo = make_undo(largest)
         self._prices = make_row_prices(problem.candidates.n_instances)
         self._is_wanted = np.zeros(problem.candidates.n_entries, dtype=np.bool_)

@@ -22,7 +22,8 @@ def no_budget(problem: Problem, outcome: Outcome | None, observer: Observer) -> 
     For a utility that grows with t, the best set of q instances is the q most probable ones, so one sort per label
     finds the global optimum over the candidates. Of equally good sets the smallest is taken.
     """
-    candidates, columns, expectation = problem.candidates, problem.candidates.columns, problem.expectation
+    candidates, expectation = problem.candidates, problem.expectation
+    columns = candidates.columns(problem.engine)
     q = candidates.condition_positives()
     for _ in range(ROUNDS if expectation.uses_nodes else 1):
         is_selected = _select_prefixes(problem, columns, expectation.start(q))

@@ -43,9 +43,9 @@ class Selection(Chosen):
     expected : float
         Expected utility of this selection, by the expectation that was used; with a context, of both together.
     history : tuple of float
-        Expected utility at the start and after each pass, before empty slots were filled.
+        Expected utility at the start, or after the warm-up, and after each pass, before empty slots were filled.
     passes : int
-        Number of passes, over instances or labels; a warm-up counts as one.
+        Number of passes, over instances or labels, after the warm-up.
     seconds : float
         Time taken by the passes and all else in ``select``, compilation included where it happened.
     converged : bool
@@ -87,7 +87,7 @@ class Selection(Chosen):
 
 def present(problem: Problem, outcome: Outcome, proof: Proof | None, seconds: float) -> Selection:
     """The selection as it is returned."""
-    state = outcome.state if outcome.is_counted else problem.expectation.count(outcome.positions)
+    state = outcome.state if outcome.is_counted else problem.expectation.recount(outcome.state, outcome.positions)
     unfilled = problem.expectation.value(state)
     labels, state = _fill(problem, outcome, state)
     value = _value_of(problem, labels, state)
@@ -132,8 +132,10 @@ def _labels_of(problem: Problem, positions: NDArray, state: State) -> tuple[NDAr
     """The labels of positions, sorted and filled, and their state."""
     rows, terms, rules = problem.candidates.rows, problem.expectation.terms, problem.rules
     labels = np.empty_like(positions)
-    labels_at(rows, positions, labels)
-    sort_by_gain(rows, terms, state, labels, positions)
+    problem.engine.split(labels.shape[0], lambda first, last: labels_at(rows, positions, labels, first, last))
+    problem.engine.split(
+        labels.shape[0], lambda first, last: sort_by_gain(rows, terms, state, labels, positions, first, last)
+    )
     if rules.fills:
         fill_least_loss(terms, state, labels, rules.budgets)
     raise_failure(problem.utility)

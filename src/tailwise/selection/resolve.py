@@ -72,7 +72,8 @@ def resolve(request: Request) -> Problem:
     budgets = rules.budgets if rules.has_budget else None
     batch = describe_batch(candidates, budgets, priors, request.condition_positives, context)
     name = _choose_expectation(request.expectation, utility)
-    expectation = make_expectation(name, utility, candidates, batch, context)
+    engine = _choose_engine(request, utility, candidates)
+    expectation = make_expectation(name, utility, candidates, batch, context, engine)
     method = _choose_method(request.method, expectation, rules)
     if request.proving is not None:
         check_provable(utility, expectation)
@@ -92,7 +93,7 @@ def resolve(request: Request) -> Problem:
         plan,
         order,
         group_size,
-        _choose_engine(request, expectation),
+        engine,
         float(request.tolerance),
         int(request.max_passes),
         int(request.seed),
@@ -118,9 +119,13 @@ def check_options(
     resolve(Request(one, utility, k, priors=priors, proving=Proving() if certify else None, **known))
 
 
-def make_expectation(name: str, utility: Utility, candidates: Candidates, batch: Batch, context: Totals) -> Expectation:
+def make_expectation(
+    name: str, utility: Utility, candidates: Candidates, batch: Batch, context: Totals, engine: Engine
+) -> Expectation:
     """An expectation by its name."""
-    return (Exact if name == "exact" else SemiEmpirical)(utility, candidates, batch, context)
+    if name == "exact":
+        return Exact(utility, candidates, batch, context, engine)
+    return SemiEmpirical(utility, candidates, batch, context)
 
 
 def describe_batch(
@@ -292,13 +297,13 @@ def _needs_one_thread(utility: Utility) -> bool:
     return any(not getattr(term, "compiled", True) for _, term in utility.terms)
 
 
-def _choose_engine(request: Request, expectation: Expectation) -> Engine:
+def _choose_engine(request: Request, utility: Utility, candidates: Candidates) -> Engine:
     if not isinstance(request.engine, str):
         _check_engine(request)
         return request.engine
     check_choice("engine", request.engine, ("threads",))
-    is_small = expectation.candidates.n_entries < MIN_SHARED_ENTRIES
-    return Threads(request.workers, needs_one=is_small or _needs_one_thread(expectation.utility))
+    is_small = candidates.n_entries < MIN_SHARED_ENTRIES
+    return Threads(request.workers, needs_one=is_small or _needs_one_thread(utility))
 
 
 def _check_engine(request: Request) -> None:

@@ -187,7 +187,9 @@ def solve(problem: Problem, observer: Observer) -> Outcome:
         except KeyboardInterrupt:  # outside the passes, whose own handling keeps their history
             if outcome is None:
                 raise
-            return replace(outcome, state=problem.expectation.count(outcome.positions), interrupted=True)
+            state = problem.expectation.count(outcome.positions)
+            history = (*outcome.history[:-1], problem.expectation.value(state))
+            return replace(outcome, state=state, history=history, interrupted=True)
         if outcome.interrupted:
             break
     assert outcome is not None
