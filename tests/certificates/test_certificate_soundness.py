@@ -420,3 +420,31 @@ def test_candidates_that_lose_more_than_given_labels(fill):
     certificate = tw.certify(matrix, utility, 2, given, fill=fill, expectation="semi")
     for chosen in ([[1, 2, -1]], [[0, 2, -1]], given):
         assert certificate.upper >= tw.expected_utility(matrix, utility, chosen, 2, expectation="semi")
+
+
+CONTEXTS = {
+    "Jaccard, certain labels": (
+        "macro-jaccard",
+        np.array([1.0, 1, 1, 0.999, 1, 0.999, 0.999, 1, 0.5, 1, 0.999, 0.999, 1, 0.999, 1, 1])[:, None],
+        tw.Totals.of([[0, -1]], probabilities=np.array([[0.4]])),
+    ),
+    "F1, known hits in part": ("macro-f1", np.zeros((1, 1)), 0.01 * tw.Totals.of([[0, -1]], truth=np.eye(1))),
+    "F3, known hits in part": (
+        "0.7*macro-fbeta(3) + 0.3*macro-balanced-accuracy",
+        np.full((5, 1), 1e-9),
+        0.1 * tw.Totals.of([[-1, -1], [0, -1]], truth=np.array([[0], [1]])),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CONTEXTS)
+@pytest.mark.parametrize("n_chosen", [0, 1, 3, 16])
+def test_no_selection_is_above_its_bound_with_a_context(case, n_chosen):
+    utility, probabilities, context = CONTEXTS[case]
+    options = {"expectation": "exact", "context": context}
+    is_chosen = np.arange(len(probabilities)) < n_chosen
+    chosen = np.stack([np.where(is_chosen, 0, -1), np.full(len(probabilities), -1)], axis=1)
+    upper = tw.certify(
+        probabilities, utility, (np.arange(len(probabilities)) < max(3, n_chosen)).astype(int), chosen, **options
+    ).upper
+    assert upper >= tw.expected_utility(probabilities, utility, chosen, **options)

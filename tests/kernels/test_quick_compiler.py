@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+
 import tailwise as tw
 
 PROGRAM = """

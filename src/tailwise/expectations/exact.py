@@ -129,7 +129,7 @@ class Exact:
         blocks, labels, q = list_blocks(np.diff(columns.indptr))
         # Sets are summed up as they come; a sum is kept only of what was decided elsewhere.
         n_rows = kernels.SUM + bool(self.context.t.any() or self.context.q.any())
-        nodes = self._quadrature.place(labels, q + self.context.q[labels], n_rows)
+        nodes = self._quadrature.place(labels, q + self.context.q[labels], n_rows, at_least=q / 2)
         known = np.zeros(columns.indptr.size - 1, dtype=np.int64)
         if nodes.product.shape[2] > 0:  # curves above them are made of all blocks
             self._engine.split(

@@ -108,10 +108,11 @@ class Quadrature:
         """Whether a gain depends on what else is selected."""
         return any(ratio.on_q > 0 or ratio.kind == "jaccard" for _, ratio in self._ratios)
 
-    def place(self, labels: NDArray, q: NDArray, n_rows: int) -> kernels.Nodes:
+    def place(self, labels: NDArray, q: NDArray, n_rows: int, at_least: NDArray | None = None) -> kernels.Nodes:
         """Nodes of labels that are selected q times in all, nothing selected in the batch yet.
 
-        The generating function of the candidates is still to be multiplied in.
+        The generating function of the candidates is still to be multiplied in. For bounds, known hits elsewhere lose
+        what they lose `at_least` with so many selections in the batch, and not more.
         """
         plain, negative, product = (self._count(kind) for kind in ("hits", "false-positives", "jaccard"))
         nodes = kernels.Nodes(
@@ -123,9 +124,12 @@ class Quadrature:
             np.empty((0, 0)),
         )
         edges = [*range(0, labels.size, LABELS_AT_ONCE), labels.size]
-        self._engine.share(
-            edges, lambda _, first, last: self._fill(nodes, slice(first, last), labels[first:last], q[first:last])
-        )
+
+        def fill(_: int, first: int, last: int) -> None:
+            part = slice(first, last)
+            self._fill(nodes, part, labels[part], q[part], None if at_least is None else at_least[part])
+
+        self._engine.share(edges, fill)
         return nodes
 
     def fits(self, q: NDArray, placed_for: NDArray, reach: float = REACH) -> NDArray:
@@ -178,7 +182,7 @@ class Quadrature:
     def _count(self, kind: str) -> int:
         return sum(ratio.kind == kind for _, ratio in self._ratios) * self._n_nodes[kind]
 
-    def _fill(self, nodes: kernels.Nodes, rows: slice, labels: NDArray, q: NDArray) -> None:
+    def _fill(self, nodes: kernels.Nodes, rows: slice, labels: NDArray, q: NDArray, at_least: NDArray | None) -> None:
         """Some rows of the nodes: those of `labels`."""
         plain, negative, product = 0, nodes.n_plain, 0
         for factors, ratio in self._ratios:
@@ -189,13 +193,15 @@ class Quadrature:
                 place[:, kernels.DECAY], place[:, kernels.PRODUCT] = columns.decay, columns.weight
                 product += self._n_nodes["jaccard"]
             elif ratio.kind == "hits":
-                _put(nodes.linear, rows, plain, self._of_hits(factor, ratio, labels, q))
+                _put(nodes.linear, rows, plain, self._of_hits(factor, ratio, labels, q, at_least))
                 plain += self._n_nodes["hits"]
             else:
                 _put(nodes.linear, rows, negative, self._of_false_positives(factor, labels))
                 negative += self._n_nodes["false-positives"]
 
-    def _of_hits(self, factor: NDArray, ratio: Ratio, labels: NDArray, q: NDArray) -> _Columns:
+    def _of_hits(
+        self, factor: NDArray, ratio: Ratio, labels: NDArray, q: NDArray, at_least: NDArray | None
+    ) -> _Columns:
         context = self._elsewhere(labels)
         rule = _place_rule(N_NODES, SHARE * (ratio.on_q * q + ratio.on_p * (self._p[labels] + 1)))
         decay, base = rule.s**ratio.on_q, rule.s**ratio.on_p
@@ -204,7 +210,20 @@ class Quadrature:
         columns = _Columns(decay, base, weight, total)
         if self._n_nodes["hits"] == N_NODES:
             return columns
-        return columns.beside(self._of_known_hits(rule, factor, ratio, labels, q))
+        if at_least is None:
+            return columns.beside(self._of_known_hits(rule, factor, ratio, labels, q))
+        return columns.beside(self._lost_by_known_hits(rule, factor, ratio, labels, at_least))
+
+    def _lost_by_known_hits(
+        self, rule: _Rule, factor: NDArray, ratio: Ratio, labels: NDArray, at_least: NDArray
+    ) -> _Columns:
+        """A node that any selection empties, for what the rule misses of what the first `at_least` of them cost."""
+        context = self._elsewhere(labels)
+        power = np.where(context.known_hits > 0, ratio.on_q * context.q + ratio.on_p * context.known_p, np.inf)
+        lost = rule.shortfall(power) - rule.shortfall(power + ratio.on_q * at_least[:, None])
+        base = np.full_like(lost, NEARLY_ZERO)
+        weight = factor * lost * np.exp(-self._rate[labels, None]) * base
+        return _Columns(base, base, weight, context.known_hits / base)
 
     def _of_known_hits(self, rule: _Rule, factor: NDArray, ratio: Ratio, labels: NDArray, q: NDArray) -> _Columns:
         """A node for what the rule misses if no positives other than the known ones come true; exact at q - 1 and q."""

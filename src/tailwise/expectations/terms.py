@@ -213,7 +213,7 @@ def list_blocks(sizes: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     blocks = np.concatenate([[0], np.cumsum(counts)])
     labels = np.repeat(np.arange(sizes.size), counts)
     number = np.arange(labels.size) - blocks[labels]
-    # Within a factor of two of the size they are placed for, nodes are exact to 1e-7.
+    # Within a factor of two of the size they are placed for, nodes are exact to 1e-7; a block begins at half of it.
     return blocks, labels, 2.0 * BLOCK_RATIO ** number.astype(np.float64)
 
 
