@@ -21,6 +21,7 @@ from harness import OthersShare, Result, describe_machine
 BENCHMARKS = (
     "selection_speed",
     "pass_cost",
+    "default_call",
     "memory",
     "startup",
     "first_call",

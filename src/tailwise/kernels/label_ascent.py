@@ -14,6 +14,7 @@ from tailwise.kernels.best_set import search_near_members
 from tailwise.kernels.compiling import bundle, kernel, part, step
 from tailwise.kernels.label_state import (
     ROUNDING,
+    T,
     call_add_instance,
     call_gain_of,
     call_own_gain_of,
@@ -37,6 +38,15 @@ class RowPrices(NamedTuple):
     weakest: np.ndarray  # float64 (n,): gain of the weakest label it has
     other: np.ndarray  # float64 (n,): gain of the best label it does not have; minus infinity where there is none
     other_position: np.ndarray  # int32 (n,): that label's place in the row, -1 for none
+    changed: np.ndarray  # int32 (n,): number of the last pass before which one of them changed
+
+
+@bundle
+class Visits(NamedTuple):
+    """When labels last looked for a better set and found none."""
+
+    passes: np.ndarray  # int32 (m,): number of that pass, -1 where there is none
+    t: np.ndarray  # float64 (m,): their expected true positives then, which tell one set of members from another
 
 
 @bundle
@@ -50,7 +60,13 @@ class Undo(NamedTuple):
 
 def make_row_prices(n_instances):
     """Prices, not known yet."""
-    return RowPrices(np.empty(n_instances), np.empty(n_instances), np.full(n_instances, -1, np.int32))
+    positions, changed = np.full(n_instances, -1, np.int32), np.zeros(n_instances, np.int32)
+    return RowPrices(np.empty(n_instances), np.empty(n_instances), positions, changed)
+
+
+def make_visits(n_labels):
+    """No label has looked yet."""
+    return Visits(np.full(n_labels, -1, np.int32), np.empty(n_labels))
 
 
 def make_undo(largest_column):
@@ -141,10 +157,26 @@ def load_column(columns, chosen, budgets, prices, j, slope, offset, bench):
 
 
 @step
-def propose_label(worth, columns, chosen, budgets, prices, j, bench, is_wanted):
+def has_news(columns, chosen, budgets, prices, j, slope, offset, visited):
+    """Whether a price changed after a pass, of an instance that has label j or may be worth it."""
+    found, place, last = False, columns.indptr[j], columns.indptr[j + 1]
+    while place < last and not found:
+        i = columns.instances[place]
+        if prices.changed[i] > visited:
+            found = is_affordable(slope, offset, np.float64(columns.values[place]), prices.weakest[i])
+            found = found or holds(chosen, i, budgets[i], columns.positions[place])
+        place += 1
+    return found
+
+
+@step
+def propose_label(worth, counts, columns, chosen, budgets, prices, j, visits, bench, is_wanted):
     """Whether label j has a better set at the present prices; if so, it is marked in is_wanted."""
     hold_candidates(worth, columns, j, 1)
     slope, offset = line_of_one(worth, j, bench)
+    has_looked = visits.passes[j] >= 0 and visits.t[j] == counts[j, T]
+    if has_looked and not has_news(columns, chosen, budgets, prices, j, slope, offset, visits.passes[j]):
+        return False
     size = load_column(columns, chosen, budgets, prices, j, slope, offset, bench)
     hold_candidates(worth, columns, j, size)
     take_logs(worth, j, bench, size)
@@ -158,14 +190,18 @@ def propose_label(worth, columns, chosen, budgets, prices, j, bench, is_wanted):
 
 
 @kernel
-def propose_labels(worth, columns, chosen, budgets, prices, labels, bench, is_wanted, moves, first, last):
-    """The labels of a group, from first to last, propose their best sets.
+def propose_labels(
+    worth, counts, columns, chosen, budgets, prices, labels, visits, now, bench, is_wanted, moves, first, last
+):
+    """The labels of a group, from first to last, propose their best sets, if there is news for them.
 
-    Shapes: labels, moves (group,); is_wanted (nnz,), by columns. Writes: moves, whether a label wants to change;
-    is_wanted, for those.
+    Shapes: counts, those of the state; labels, moves (group,); is_wanted (nnz,), by columns. Writes: moves, whether a
+    label wants to change; is_wanted, for those; visits, pass number `now` for the others.
     """
     for r in range(first, last):
-        moves[r] = propose_label(worth, columns, chosen, budgets, prices, labels[r], bench, is_wanted)
+        j = labels[r]
+        moves[r] = propose_label(worth, counts, columns, chosen, budgets, prices, j, visits, bench, is_wanted)
+        visits.passes[j], visits.t[j] = -1 if moves[r] else now, counts[j, T]
 
 
 @part
@@ -224,7 +260,7 @@ def refresh_lines(rows, terms, state, chosen, undo, count):
 
 
 @step
-def move_label(rows, terms, state, columns, chosen, budgets, prices, j, is_wanted, undo):
+def move_label(rows, terms, state, columns, chosen, budgets, prices, j, now, is_wanted, undo):
     """Label j takes the set that it wants, if the utility rises; returns whether it did."""
     change, count = try_swaps(rows, terms, state, columns, chosen, budgets, prices, j, is_wanted, undo)
     if not change > 0.0:
@@ -234,11 +270,12 @@ def move_label(rows, terms, state, columns, chosen, budgets, prices, j, is_wante
     refresh_lines(rows, terms, state, chosen, undo, count)
     for u in range(count):
         price_row(rows, terms, state, chosen, budgets, np.int64(undo.instances[u]), prices)
+        prices.changed[undo.instances[u]] = now + 1  # also for labels that were visited in this pass
     return True
 
 
 @kernel
-def settle_labels(rows, terms, state, columns, chosen, budgets, prices, labels, is_wanted, moves, undo):
+def settle_labels(rows, terms, state, columns, chosen, budgets, prices, labels, now, is_wanted, moves, undo):
     """Move the labels of a group, one by one, where that raises the utility; returns how many moved.
 
     Writes: chosen, the state, prices. Assumes: propose_labels has filled the rest.
@@ -246,5 +283,5 @@ def settle_labels(rows, terms, state, columns, chosen, budgets, prices, labels, 
     n_moved = 0
     for r in range(labels.size):
         if moves[r]:
-            n_moved += move_label(rows, terms, state, columns, chosen, budgets, prices, labels[r], is_wanted, undo)
+            n_moved += move_label(rows, terms, state, columns, chosen, budgets, prices, labels[r], now, is_wanted, undo)
     return n_moved

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from tailwise.certificates.proof import prove
 from tailwise.expectations.terms import raise_failure
-from tailwise.kernels.label_ascent import make_row_prices, make_undo, price_rows, propose_labels, settle_labels
+from tailwise.kernels.label_ascent import (
+    make_row_prices,
+    make_undo,
+    make_visits,
+    price_rows,
+    propose_labels,
+    settle_labels,
+)
 from tailwise.kernels.label_state import State
 from tailwise.kernels.rows import make_workbench
 from tailwise.selection.bca import run_pass, settle_totals
@@ -26,6 +33,10 @@ SMALL_SHARE = 0.3
 MUCH_SHARE = 1e-4
 # A pass over all labels that gains a smaller share is the last one.
 LEAST_SHARE = 3e-5
+# A price that changed by a smaller share is no news to a label that has looked at it.
+NEWS_SHARE = 1e-2
+# A pass whose first group promises a smaller share of the utility ends there, if the group has this many candidates.
+LEAST_PROMISE, LEAST_SAMPLE = 5e-7, 100_000
 
 
 def label_moves(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
@@ -56,7 +67,7 @@ def climb_labels(problem: Problem, outcome: Outcome, observer: Observer) -> Outc
             history.append(expectation.value(state))
             gain, scale = history[-1] - history[-2], abs(history[-1])
             is_little = n_moved == 0 or gain < max(problem.tolerance, LEAST_SHARE * scale)
-            converged = observer.goes_on() and looks_at_all and is_little
+            converged = observer.goes_on() and is_little and (looks_at_all or not moves.pays)
             looks_at_all = gain <= MUCH_SHARE * scale
             observer.told("labels", history, n_moved, state)
     except KeyboardInterrupt:  # the state may be half of one and half of another selection
@@ -76,6 +87,7 @@ class _LabelMoves:
     """Passes over the labels of one problem: each takes its best set of instances.
 
     ``every`` label that has candidates is visited, or the ``small`` ones that together hold a third of all candidates.
+    Labels come in random order, so that the first group is a sample of them all, which tells whether a pass ``pays``.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -86,8 +98,10 @@ class _LabelMoves:
         self._benches = [
             make_workbench(largest, self._worth.nodes.linear.shape[2]) for _ in range(problem.engine.workers)
         ]
-        self._undo = make_undo(largest)
+        self._undo, self.pays = make_undo(largest), True
         self._prices = make_row_prices(problem.candidates.n_instances)
+        self._noted, self._n_passes = np.zeros((2, problem.candidates.n_instances)), 0
+        self._visits = make_visits(sizes.size)
         self._is_wanted = np.zeros(problem.candidates.n_entries, dtype=np.bool_)
         order = np.random.default_rng(problem.seed).permutation(sizes.size)
         self.every = order[sizes[order] > 0]
@@ -104,10 +118,13 @@ class _LabelMoves:
             positions.shape[0],
             lambda first, last: price_rows(rows, terms, state, positions, held, prices, first, last),
         )
-        for group in np.array_split(labels, min(GROUPS, max(1, labels.size))):
-            if not observer.goes_on():
+        self._note_changes()
+        groups, before = np.array_split(labels, min(GROUPS, max(1, labels.size))), problem.expectation.value(state)
+        for number, group in enumerate(groups):
+            self.pays = number != 1 or self._promises_much(groups[0], state, before)
+            if not (self.pays and observer.goes_on()):
                 break
-            moves = self._propose(positions, held, group)
+            moves = self._propose(state, positions, held, group)
             n_moved += settle_labels(
                 rows,
                 terms,
@@ -117,6 +134,7 @@ class _LabelMoves:
                 held,
                 prices,
                 group,
+                self._n_passes,
                 self._is_wanted,
                 moves,
                 self._undo,
@@ -124,14 +142,29 @@ class _LabelMoves:
             raise_failure(problem.utility)
         return n_moved
 
-    def _propose(self, positions: NDArray, held: NDArray, labels: NDArray) -> NDArray:
+    def _promises_much(self, group: NDArray, state: State, before: float) -> bool:
+        """Whether a pass is likely to gain something, judged by its first group."""
+        if np.diff(self._columns.indptr)[group].sum() < LEAST_SAMPLE:
+            return True
+        gain = self._problem.expectation.value(state) - before
+        return GROUPS * gain >= max(self._problem.tolerance, LEAST_PROMISE * abs(before))
+
+    def _note_changes(self) -> None:
+        """Note which instances have other prices than when they were last noted: news for the labels they have."""
+        self._n_passes += 1
+        for now, noted in zip((self._prices.weakest, self._prices.other), self._noted, strict=True):
+            with np.errstate(invalid="ignore"):  # infinite prices do not change
+                has_changed = np.abs(now - noted) > NEWS_SHARE * np.abs(noted)
+            noted[has_changed] = now[has_changed]
+            self._prices.changed[has_changed] = self._n_passes
+
+    def _propose(self, state: State, positions: NDArray, held: NDArray, labels: NDArray) -> NDArray:
         """Which labels of a group want to move; their sets are left in self._is_wanted."""
         moves = np.zeros(labels.size, dtype=np.bool_)
-        worth, columns, prices, is_wanted = self._worth, self._columns, self._prices, self._is_wanted
+        arrays = self._worth, state.counts, self._columns, positions, held, self._prices, labels, self._visits
 
         def propose(part: int, first: int, last: int) -> None:
-            bench = self._benches[part]
-            propose_labels(worth, columns, positions, held, prices, labels, bench, is_wanted, moves, first, last)
+            propose_labels(*arrays, self._n_passes, self._benches[part], self._is_wanted, moves, first, last)
 
         self._problem.engine.share(self._edges(labels), propose)
         return moves
