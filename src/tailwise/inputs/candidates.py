@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size
+from tailwise.inputs.habits import read_habit
 from tailwise.inputs.id_tables import read_pair, read_table
 from tailwise.inputs.matrices import as_array, canonical_csr
 from tailwise.inputs.table_columns import LIBRARIES
@@ -212,14 +213,19 @@ class Candidates:
         return self.by_label.sums.copy()
 
     def with_names(self, label_names: LabelNames | None, instance_ids: Ids | None = None) -> Candidates:
-        """Return the same candidates with these label names and ids of instances; None keeps the present ones.
-
-        More names than labels add labels without candidates.
-        """
+        """Return the same candidates with these label names and ids of instances; None keeps the present ones."""
         if label_names is None and instance_ids is None:
             return self
         names, ids = label_names or self.label_names, instance_ids or self.instance_ids
-        return self._like(*self.rows, n_labels=len(names or ()) or self.n_labels, label_names=names, instance_ids=ids)
+        return self._like(*self.rows, label_names=names, instance_ids=ids)
+
+    def with_labels(self, more: Ids) -> Candidates:
+        """Return the same candidates with further labels that are candidates of no instance, by their ids."""
+        assert self.label_names is not None
+        names = self.label_names.extended(more)
+        if names is self.label_names:
+            return self
+        return self._like(*self.rows, n_labels=len(names), label_names=names, holds_all_labels=False)
 
     def _like(self, indptr: NDArray, labels: NDArray, probabilities: NDArray, **changes: Any) -> Candidates:
         """Other entries with the rest of these candidates."""
@@ -284,6 +290,12 @@ def _from_any(probabilities: Any, n_labels: int | None, columns: Mapping[str, st
         return _from_table(probabilities, n_labels, columns)
     if isinstance(probabilities, tuple):
         return _from_csr(read_pair(probabilities, n_labels))
+    if columns:
+        came = type(probabilities).__name__
+        msg = f"instance, label and probability name the columns of a table. Got them with a {came}. Leave them out."
+        raise InputError(msg)
+    if not isinstance(probabilities, np.ndarray) and not sp.issparse(probabilities):
+        probabilities = read_habit(probabilities, "probabilities")
     matrix = as_array(probabilities, "probabilities")
     return _from_csr(canonical_csr(matrix, "probabilities"), holds_all_labels=not sp.issparse(matrix))
 

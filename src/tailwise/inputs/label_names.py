@@ -94,7 +94,7 @@ class LabelNames(Ids):
         raise InputError(msg)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, LabelNames) and super().__eq__(other) and self.titles == other.titles
+        return super().__eq__(other) and (not isinstance(other, LabelNames) or self.titles == other.titles)
 
     def __hash__(self) -> int:
         return super().__hash__()

@@ -118,6 +118,9 @@ class Contents:
 
     def chosen(self, source: Any) -> Chosen:
         """Return the contents as a selection, ranked if the file stores an order."""
+        return self._chosen(source).with_ids(self.instance_names, self.label_names)
+
+    def _chosen(self, source: Any) -> Chosen:
         with input_errors_of():
             if self.ranks is not None:
                 return Chosen(self.ranked_labels(), self.matrix.shape[1])

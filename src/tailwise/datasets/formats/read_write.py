@@ -25,6 +25,7 @@ from tailwise.datasets.formats.registry import (
 from tailwise.datasets.formats.text import LARGEST
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size
+from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.ids import Ids
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import as_indicator, tidy_csr
@@ -167,8 +168,9 @@ def save(
         The file. Its suffix determines the format: .npz (scipy's), .smat.npz (PECOS's), -labels.npy (LightXML's pair),
         .txt (prediction text or, with features, text of the Extreme Classification Repository), .svm (svmlight),
         .jsonl or .parquet; text and .jsonl are compressed if .gz is added.
-    matrix : array_like or sparse matrix of shape (n, m)
-        Real numbers. Zeros in a dense array are omitted; those stored in a sparse matrix are kept.
+    matrix : Selection, array_like or sparse matrix of shape (n, m)
+        A selection, which is written with its ids as :meth:`Selection.save` does, or real numbers. Zeros
+        in a dense array are omitted; those stored in a sparse matrix are kept.
     features : array_like or sparse matrix of shape (n, d), optional
         Features of the same instances, for text formats that hold both.
     label_names : LabelNames, sequence of str or path, optional
@@ -178,6 +180,11 @@ def save(
     format : str, optional
         The name of the format, if the suffix is ambiguous.
     """
+    if isinstance(matrix, Chosen):
+        from tailwise.datasets.formats.selection_files import save_with_ids  # which imports this module
+
+        save_with_ids(path, matrix, getattr(matrix, "probabilities", None), format)
+        return
     contents = Contents(
         tidy_csr(matrix, "matrix"),
         features=None if features is None else tidy_csr(features, "features"),
