@@ -178,7 +178,8 @@ def evaluate(
             "condition_positives": condition_positives,
             "label_weights": own_weights,
         }
-        expected = expect_metrics(names, given, Chosen(judged, true.shape[1]), k, label_priors, propensity, **options)
+        judged_labels = Chosen(judged, true.shape[1])
+        expected = expect_metrics(names, given, judged_labels, k, label_priors, propensity, by_instance.hits, **options)
     title = f"Evaluation of {true.shape[0]:,} instances and {true.shape[1]:,} labels" + (f" at k={k}" if k else "")
     counts = None if label_priors is None else label_priors.counts
     notes = _explain(joined, averaged, labels)

@@ -155,9 +155,10 @@ class Selection(Chosen):
     def __repr__(self) -> str:
         n, k = self.labels.shape
         state = "interrupted" if self.interrupted else "converged" if self.converged else "not converged"
+        over = f" over {self.n_labels:,} labels" if any(term.is_macro for _, term in self.utility.terms) else ""
         return (
             f"Selection({n:,} instances, at most {k} of {self.n_labels:,} labels, {self.utility} {self.expected:.6g} "
-            f"expected, {self.method}, {self.passes} passes, {state})"
+            f"expected{over}, {self.method}, {self.passes} passes, {state})"
         )
 
 

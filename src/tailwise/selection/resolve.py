@@ -12,6 +12,7 @@ from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads
 from tailwise.errors import InputError
 from tailwise.expectations import Exact, SemiEmpirical
 from tailwise.expectations.terms import supports_exact
+from tailwise.inputs.calibration import warn_of_density
 from tailwise.inputs.candidates import SMALLEST, Candidates
 from tailwise.inputs.checks import check_choice, check_seed, is_integer
 from tailwise.inputs.joining import Space
@@ -72,6 +73,8 @@ def resolve(request: Request) -> Problem:
         candidates = candidates.widened()
     origin = _check_origin(request, candidates, source)
     priors = read_priors(request.priors, source, candidates)
+    if priors is not None and priors.n_labels == candidates.n_labels and request.condition_positives is None:
+        warn_of_density(candidates, priors)
     utility = as_utility(request.utility, priors)
     given = origin if not isinstance(origin, str) else None
     candidates, rules = find_rules(candidates, request.k, given, request.fill)
