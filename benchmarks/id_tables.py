@@ -76,7 +76,7 @@ def measure(library: str, order: str) -> Result:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     by_number, by_id, reading, memory = map(float, done.stdout.split())
     return Result(
-        f"{library}, {N_INSTANCES * PER_INSTANCE:,} rows of text ids, {order}: seconds over those of CSR; memory over table",
+        f"{library}, {N_INSTANCES * PER_INSTANCE:,} text ids, {order}: seconds over those of CSR; memory over table",
         f"at most {MOST_TIME}; at most {MOST_MEMORY}",
         f"{by_id / by_number:.2f} ({by_id:.1f} and {by_number:.1f} s, reading {reading:.1f} s); {memory:.2f}",
         by_id <= MOST_TIME * by_number and memory <= MOST_MEMORY,

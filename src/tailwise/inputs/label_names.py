@@ -13,7 +13,15 @@ from tailwise.datasets.formats.disk import input_errors_of, opened_text, written
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.ids import Ids
 
-__all__ = ["LabelNames", "count_names", "find_label_names", "is_text", "load_label_names", "save_label_names"]
+__all__ = [
+    "LabelNames",
+    "count_names",
+    "find_label_names",
+    "is_text",
+    "load_label_names",
+    "plain_names",
+    "save_label_names",
+]
 
 BESIDE = ("labels.txt", "Y.txt")
 
@@ -104,6 +112,13 @@ class LabelNames(Ids):
 
     def __repr__(self) -> str:
         return f"LabelNames({len(self):,} labels{'' if self.titles is None else ', with titles'})"
+
+
+def plain_names(names: LabelNames | None) -> list[Any] | None:
+    """Return the ids for a JSON header: integers and text as they are, anything else as text."""
+    if names is None:
+        return None
+    return [name if type(name) in (int, str) else str(name) for name in names.ids]
 
 
 def load_label_names(path: str | os.PathLike[str]) -> LabelNames:

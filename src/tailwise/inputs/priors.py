@@ -73,6 +73,9 @@ class LabelPriors:
 
     def with_names(self, label_names: LabelNames | None) -> LabelPriors:
         """Return the same frequencies with the ids of their labels."""
+        if label_names is not None and len(label_names) != self.n_labels:
+            msg = f"label_names must hold one name for each of the {self.n_labels} labels. Got {len(label_names)}."
+            raise InputError(msg)
         priors = LabelPriors(self.counts, self.n_instances)
         priors.label_names = label_names
         return priors

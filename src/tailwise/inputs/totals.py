@@ -13,7 +13,7 @@ from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.id_tables import read_table
 from tailwise.inputs.joining import Space, as_chosen
-from tailwise.inputs.label_names import LabelNames
+from tailwise.inputs.label_names import LabelNames, plain_names
 from tailwise.inputs.matrices import canonical_csr
 from tailwise.inputs.table_columns import is_table
 from tailwise.kernels.rows import find_positions
@@ -147,7 +147,7 @@ class Totals:
         arrays = {name: np.asarray(getattr(self, name)) for name in _ADDED}
         if self.log_failure is not None:
             arrays["log_failure"] = self.log_failure
-        write_object(path, KIND, VERSION, {"label_names": _names_to_write(self.label_names)}, arrays)
+        write_object(path, KIND, VERSION, {"label_names": plain_names(self.label_names)}, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Totals:
@@ -221,13 +221,6 @@ def _count(source: Candidates, chosen: Chosen) -> Totals:
         zeros,
         source.label_names,
     )
-
-
-def _names_to_write(names: LabelNames | None) -> list[Any] | None:
-    """Integers and text as they are, anything else as text."""
-    if names is None:
-        return None
-    return [name if type(name) in (int, str) else str(name) for name in names.ids]
 
 
 def _difference(name: str, first: Any, second: Any) -> Any:

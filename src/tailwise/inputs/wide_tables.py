@@ -13,7 +13,7 @@ from tailwise.inputs.label_names import LabelNames
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["is_wide", "read_wide"]
+__all__ = ["index_of", "is_wide", "names_of_columns", "read_wide"]
 
 
 def is_wide(frame: Any, found: dict[str, Any]) -> bool:
@@ -35,9 +35,13 @@ def read_wide(frame: Any, found: dict[str, Any], name: str) -> tuple[NDArray, Id
         i, j = np.argwhere(np.isnan(values))[0]
         msg = f"{name} must not be missing. Row {i} has none for {columns[j]!r}. Fill them in, with .fillna(0)."
         raise InputError(msg)
-    ids = Ids(frame[of_instances[0]].to_list()) if of_instances else _index_of(frame)
-    names = None if columns == list(range(len(columns))) else LabelNames(columns)
-    return values, None if ids is None else ids.check_unique(), names
+    ids = Ids(frame[of_instances[0]].to_list()) if of_instances else index_of(frame.to_native())
+    return values, None if ids is None else ids.check_unique(), names_of_columns(columns)
+
+
+def names_of_columns(columns: list[Any]) -> LabelNames | None:
+    """Return the columns of a table as names of labels, unless they are 0, 1, 2, ..."""
+    return None if columns == list(range(len(columns))) else LabelNames(columns)
 
 
 def _other_columns(frame: Any, found: dict[str, Any]) -> list[Any]:
@@ -48,8 +52,11 @@ def _other_columns(frame: Any, found: dict[str, Any]) -> list[Any]:
     return list(dict.fromkeys([*named, *odd]))
 
 
-def _index_of(frame: Any) -> Ids | None:
-    index = getattr(frame.to_native(), "index", None)
-    if index is None or (index.dtype.kind in "iu" and np.array_equal(np.asarray(index), np.arange(len(frame)))):
+def index_of(table: Any) -> Ids | None:
+    """Return the index of a pandas table as ids, unless it is 0, 1, 2, ...; None for any other value."""
+    index: Any = getattr(table, "index", None)
+    if not hasattr(index, "dtype"):  # lists have a method of this name
+        return None
+    if index.dtype.kind in "iu" and np.array_equal(np.asarray(index), np.arange(len(table))):
         return None
     return Ids(index)
