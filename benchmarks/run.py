@@ -41,6 +41,7 @@ BENCHMARKS = (
     "label_tree_scale",
     "calibration",
     "parsing_speed",
+    "id_tables",
     "experiments",
 )
 

@@ -9,6 +9,7 @@ TailwiseError
 └── MissingExtraError (also an ImportError) an optional dependency that is not installed
 
 Interrupted           (a KeyboardInterrupt) Ctrl-C during a search; `best` holds the best result so far
+CalibrationWarning    (a UserWarning)       probabilities that promise more or fewer labels than priors or truth have
 EmptySlotsWarning     (a UserWarning)       instances with fewer candidates than their budget have empty slots
 """
 
@@ -17,6 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 __all__ = [
+    "CalibrationWarning",
     "EmptySlotsWarning",
     "FileError",
     "FormulaError",
@@ -69,6 +71,10 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, best: Any) -> None:
         super().__init__("Interrupted. The attribute `best` of this exception holds the best result so far.")
         self.best = best
+
+
+class CalibrationWarning(UserWarning):
+    """The probabilities promise far more or fewer labels than the training or the true labels have."""
 
 
 class EmptySlotsWarning(UserWarning):

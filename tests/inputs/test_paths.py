@@ -66,6 +66,14 @@ def test_instances_of_a_file_without_names_are_taken_as_they_come(tmp_path, name
     np.testing.assert_array_equal(found.matrix.toarray(), LABELS[[3, 1, 2, 0]])
 
 
+def test_instances_in_both_files_are_compared(tmp_path):
+    tw.save(tmp_path / "truth.jsonl", LABELS, instance_names=NAMES)
+    write_lists(tmp_path / "other.jsonl", range(4), names=["d1", "d2", "d3", "d5"])
+    found = tw.evaluate(tmp_path / "truth.jsonl", tmp_path / "other.jsonl")
+    assert found.instance_ids == ["d1", "d2", "d3"]
+    assert found.notes[0] == "3 instances are in both, of 4 in truth and 4 in selection"
+
+
 @pytest.mark.parametrize(
     ("names", "message"),
     [
@@ -73,14 +81,15 @@ def test_instances_of_a_file_without_names_are_taken_as_they_come(tmp_path, name
             ["d1", "d2", "d3", "d5"],
             r"other\.jsonl must list the same instances as the file it is used with\. 'd4' is missing",
         ),
-        (["d1", "d2", "d3", "d3"], r"other\.jsonl must list the same instances .* 'd4' is missing"),
+        (["d1", "d2", "d3", "d3"], r"other\.jsonl and the file it is used with must list each instance once"),
     ],
 )
 def test_other_instances_are_refused(tmp_path, names, message):
     tw.save(tmp_path / "truth.jsonl", LABELS, instance_names=NAMES)
     write_lists(tmp_path / "other.jsonl", range(4), names=names)
+    first = load_contents(tmp_path / "truth.jsonl")
     with pytest.raises(FileError, match=message):
-        tw.evaluate(tmp_path / "truth.jsonl", tmp_path / "other.jsonl")
+        load_like(tmp_path / "other.jsonl", first, tmp_path / "truth.jsonl")
 
 
 def test_instances_named_twice_stay_where_they_are(tmp_path):
@@ -89,7 +98,8 @@ def test_instances_named_twice_stay_where_they_are(tmp_path):
         write_lists(tmp_path / f"{name}.jsonl", range(4), names=twice)
     assert tw.evaluate(tmp_path / "truth.jsonl", tmp_path / "other.jsonl", ["recall"])["recall"] == 1
     write_lists(tmp_path / "other.jsonl", [1, 2, 0, 3], names=twice)
-    with pytest.raises(FileError, match=r"other\.jsonl and the file it is used with must list each instance once"):
+    write_lists(tmp_path / "other.jsonl", [1, 2, 0, 3], names=twice[::-1])
+    with pytest.raises(InputError, match=r"instance ids must be unique\. Got 'd1' twice"):
         tw.evaluate(tmp_path / "truth.jsonl", tmp_path / "other.jsonl")
 
 

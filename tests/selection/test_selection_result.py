@@ -70,7 +70,7 @@ def test_closed_form_takes_one_pass():
 def test_repr():
     found = semi.select(MATRIX, "macro-f1", 2)
     assert repr(found) == (
-        f"Selection(10 instances, at most 2 of 6 labels, macro-f1 {found.expected:.6g} expected, global, "
+        f"Selection(10 instances, at most 2 of 6 labels, macro-f1 {found.expected:.6g} expected over 6 labels, global, "
         f"{found.passes} passes, converged)"
     )
     assert "0.7*precision + 0.3*macro-f1" in repr(semi.select(MATRIX, "0.7*precision + 0.3*macro-f1", 2))

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.errors import InputError, extra_needed
-from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.paths import Source
 from tailwise.metrics import evaluate
 from tailwise.selection import Selection, expected_utility, select
+from tailwise.selection.resolve import find_candidates, name_columns, read_priors
 from tailwise.selection.rules import check_budgets
 from tailwise.utilities import Utility, as_utility
 
@@ -111,8 +111,8 @@ def trade_off(
         Labels per instance.
     alphas : sequence of float, optional
         Weights of the second utility. Default: 0, those of the paper, and 1.
-    truth : 0/1 matrix of shape (n, m), optional
-        True labels, to compute realised values. Default: expected values.
+    truth : 0/1 matrix of shape (n, m), table of ids or path, optional
+        True labels, to compute realised values; joined by id as by :func:`evaluate`. Default: expected values.
     priors : LabelPriors or 0/1 matrix, optional
         For utilities that need them.
     on_done : callable
@@ -125,9 +125,9 @@ def trade_off(
     Curve
     """
     source = Source.of(probabilities)
-    candidates = Candidates.of(source.matrix).with_names(source.names).widened()
-    priors = source.read_priors(priors)
-    truth = None if truth is None else source.read_matrix(truth)
+    columns = name_columns(*(options.pop(name, None) for name in ("instance", "label", "probability")))
+    candidates = find_candidates(source, columns, options.get("context")).widened()
+    priors = read_priors(priors, source, candidates)
     first, second = as_utility(first, priors), as_utility(second, priors)
     budgets = check_budgets(k, *candidates.shape)
     if budgets is None:
@@ -157,6 +157,7 @@ def check_alphas(alphas: Sequence[float] | None) -> list[float]:
 
 
 def _realise(utilities: tuple[Utility, ...], budgets: NDArray, selection: Selection, truth: Any) -> list[float]:
-    table = evaluate(truth, selection, ["precision"]).per_label()
+    evaluation = evaluate(truth, selection, ["precision"])
+    table, n = evaluation.per_label(), evaluation.n_instances
     counts = [table[name] for name in ("true_positives", "predicted_positives", "condition_positives")]
-    return [float(utility.psi(*counts, n_instances=budgets.size, k=budgets.mean()).sum()) for utility in utilities]
+    return [float(utility.psi(*counts, n_instances=n, k=budgets.mean()).sum()) for utility in utilities]

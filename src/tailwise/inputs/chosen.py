@@ -13,6 +13,9 @@ from tailwise.inputs.matrices import as_array, as_indicator
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tailwise.inputs.ids import Ids
+    from tailwise.inputs.label_names import LabelNames
+
 __all__ = ["EMPTY", "Chosen"]
 
 EMPTY = -1
@@ -29,7 +32,12 @@ class Chosen:
         Number of labels m.
     is_ranked : bool
         Whether the order within a row is meaningful (best first). A 0/1 matrix has no order.
+    instance_ids, label_names : Ids, LabelNames or None
+        The ids of the instances and labels, if known.
     """
+
+    instance_ids: Ids | None = None
+    label_names: LabelNames | None = None
 
     def __init__(self, labels: NDArray, n_labels: int, *, is_ranked: bool = True) -> None:
         self.labels = labels
@@ -81,6 +89,12 @@ class Chosen:
         _refuse_repeated(labels, name)
         assert n_labels is not None
         return Chosen(labels, n_labels)
+
+    def with_ids(self, instance_ids: Ids | None, label_names: LabelNames | None) -> Chosen:
+        """Return the same labels with these ids."""
+        chosen = Chosen(self.labels, self.n_labels, is_ranked=self.is_ranked)
+        chosen.instance_ids, chosen.label_names = instance_ids, label_names
+        return chosen
 
     @property
     def n_instances(self) -> int:

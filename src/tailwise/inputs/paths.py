@@ -16,6 +16,7 @@ from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.prior_files import is_priors_file, load_priors
 from tailwise.datasets.formats.read_write import as_labels, load, load_contents
 from tailwise.errors import InputError
+from tailwise.inputs.ids import Ids
 from tailwise.inputs.label_names import LabelNames, find_label_names
 from tailwise.inputs.priors import LabelPriors
 
@@ -77,6 +78,11 @@ class Source:
         """The label names given by the caller, by the file, or by a labels.txt beside it."""
         return None if self.contents is None else self.all_names or names_for(self.contents, self.path)
 
+    @property
+    def instance_ids(self) -> Ids | None:
+        """The ids of the instances, if a file gives them."""
+        return None if self.contents is None else self.contents.instance_names
+
     def widened(self, n_labels: int) -> Source:
         """Extend to `n_labels` labels if the file has fewer and does not state the number of labels."""
         if self.contents is None or not self.contents.is_open or n_labels <= self.matrix.shape[1]:
@@ -97,7 +103,12 @@ class Source:
 
     def read_selection(self, selection: Any) -> Any:
         """Read a selection for the same instances from a path; return any other value unchanged."""
-        return self.load_like(selection).chosen(selection) if is_path(selection) else selection
+        if not is_path(selection):
+            return selection
+        contents = load_contents(selection)
+        if self.all_names is None and contents.label_names is not None and self.names is not None:
+            return contents.chosen(selection)  # to be joined by id
+        return self.load_like(selection, same_instances=False).chosen(selection)
 
     def read_priors(self, priors: Any) -> LabelPriors | None:
         """Read training frequencies of the same labels, from a priors file or from training labels (path or matrix)."""
@@ -107,7 +118,8 @@ class Source:
             return LabelPriors.from_labels(priors)
         if is_priors_file(priors):
             return load_priors(priors)
-        return LabelPriors.from_labels(as_labels(self.load_like(priors, same_instances=False).matrix, priors))
+        contents = self.load_like(priors, same_instances=False)
+        return LabelPriors.from_labels(as_labels(contents.matrix, priors)).with_names(contents.label_names)
 
 
 def load_if_path(source: Any) -> Any:
@@ -117,7 +129,7 @@ def load_if_path(source: Any) -> Any:
 
 def names_for(contents: Contents, path: Any) -> LabelNames | None:
     """Return the label names of a file, from the file itself or from a labels.txt beside it."""
-    if contents.label_names is not None:
+    if contents.label_names is not None or path is None:
         return contents.label_names
     return find_label_names(path, contents.matrix.shape[1], may_be_more=contents.is_open)
 

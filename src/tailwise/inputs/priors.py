@@ -8,10 +8,14 @@ import numpy as np
 
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size
+from tailwise.inputs.id_tables import read_table
 from tailwise.inputs.matrices import as_dense, as_indicator
+from tailwise.inputs.table_columns import is_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from tailwise.inputs.label_names import LabelNames
 
 __all__ = ["USUAL_PROPENSITY", "LabelPriors"]
 
@@ -41,6 +45,8 @@ class LabelPriors:
     array([0.75, 0.25])
     """
 
+    label_names: LabelNames | None = None  # the ids of the labels, if known
+
     def __init__(self, counts: Any, n_instances: int) -> None:
         self.counts: NDArray = as_dense(counts, "counts")
         self.n_instances = check_size("n_instances", n_instances)
@@ -56,11 +62,23 @@ class LabelPriors:
 
     @classmethod
     def from_labels(cls, training_labels: Any) -> LabelPriors:
-        """Count the columns of a 0/1 training matrix of shape (n', m)."""
+        """Count the columns of a 0/1 training matrix of shape (n', m), or the labels of a table of ids."""
         if isinstance(training_labels, cls):
             return training_labels
+        if is_table(training_labels):
+            found = read_table(training_labels, name="priors", needs_values=False)
+            return cls.from_labels(found.matrix).with_names(found.label_names)
         csr = as_indicator(training_labels, "priors", "Give the training labels, or LabelPriors(counts, n_instances).")
         return cls(np.bincount(csr.indices, minlength=csr.shape[1]), csr.shape[0])
+
+    def with_names(self, label_names: LabelNames | None) -> LabelPriors:
+        """Return the same frequencies with the ids of their labels."""
+        if label_names is not None and len(label_names) != self.n_labels:
+            msg = f"label_names must hold one name for each of the {self.n_labels} labels. Got {len(label_names)}."
+            raise InputError(msg)
+        priors = LabelPriors(self.counts, self.n_instances)
+        priors.label_names = label_names
+        return priors
 
     @property
     def n_labels(self) -> int:

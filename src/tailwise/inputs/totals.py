@@ -11,7 +11,11 @@ import numpy as np
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.id_tables import read_table
+from tailwise.inputs.joining import Space, as_chosen
+from tailwise.inputs.label_names import LabelNames, plain_names
 from tailwise.inputs.matrices import canonical_csr
+from tailwise.inputs.table_columns import is_table
 from tailwise.kernels.rows import find_positions
 
 if TYPE_CHECKING:
@@ -45,8 +49,8 @@ class Totals:
     known_t, known_p : ndarray of shape (m,)
         The observed part of t and p, which is taken as certain. Exact expectations treat the rest as Poisson
         distributed.
-    label_names : tuple of str or None
-        The names of the labels, if known.
+    label_names : LabelNames or None
+        The ids of the labels, if known.
 
     Examples
     --------
@@ -67,7 +71,7 @@ class Totals:
     log_failure: NDArray | None
     known_t: NDArray
     known_p: NDArray
-    label_names: tuple[str, ...] | None = None
+    label_names: LabelNames | None = None
 
     @classmethod
     def of(cls, selection: Any, probabilities: Any = None, *, truth: Any = None) -> Totals:
@@ -80,16 +84,22 @@ class Totals:
         probabilities : array_like of shape (n, m), optional
             Label probabilities, in any form that :func:`tailwise.select` accepts.
         truth : 0/1 matrix of shape (n, m), optional
-            The true labels. Give either these or the probabilities.
+            The true labels. Give either these or the probabilities. Both may be tables of ids; the selection is then
+            joined by id, and only the instances with known labels count.
         """
         if (probabilities is None) == (truth is None):
             came = "neither" if truth is None else "both"
             msg = f"Totals.of needs either probabilities or truth. Got {came}. Give exactly one of them."
             raise InputError(msg)
-        source = Candidates.of(canonical_csr(truth, "truth") if probabilities is None else probabilities)
+        name = "truth" if probabilities is None else "probabilities"
+        source = _read_truth(truth) if probabilities is None else Candidates.of(probabilities)
+        selection = as_chosen(selection, "selection") if is_table(selection) else selection
+        if source.label_names is not None and getattr(selection, "label_names", None) is not None:
+            source = source.with_labels(selection.label_names)
+        space = Space(name, source.instance_ids, source.label_names)
+        selection = space.read_chosen(selection, "selection", may_have_more=probabilities is None)
         n, m = source.shape
-        chosen = Chosen.of(selection, m, n_instances=n, like="truth" if probabilities is None else "probabilities")
-        expected = _count(source, chosen)
+        expected = _count(source, Chosen.of(selection, m, n_instances=n, like=name))
         if probabilities is not None:
             return expected
         return replace(expected, known_t=expected.t, known_p=expected.p)
@@ -137,7 +147,7 @@ class Totals:
         arrays = {name: np.asarray(getattr(self, name)) for name in _ADDED}
         if self.log_failure is not None:
             arrays["log_failure"] = self.log_failure
-        write_object(path, KIND, VERSION, {"label_names": self.label_names}, arrays)
+        write_object(path, KIND, VERSION, {"label_names": plain_names(self.label_names)}, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Totals:
@@ -146,14 +156,24 @@ class Totals:
 
         header, arrays = read_object(path, KIND, VERSION, "be a file that Totals.save wrote", "Save the totals again.")
         names = header.get("label_names")
-        return _check(path, arrays, None if names is None else tuple(map(str, names)))
+        return _check(path, arrays, None if names is None else LabelNames(names))
+
+    def at_labels(self, numbers: NDArray, label_names: LabelNames | None = None) -> Totals:
+        """Return the totals of other labels: those with these numbers, and 0 for -1."""
+        is_there = numbers >= 0
+        parts: dict[str, Any] = {name: np.where(is_there, getattr(self, name)[numbers], 0.0) for name in _PER_LABEL}
+        failure = None if self.log_failure is None else np.where(is_there, self.log_failure[numbers], 0.0)
+        return replace(self, **parts, log_failure=failure, label_names=label_names)
 
     def _combine(self, other: Totals, sign: float) -> Totals:
+        if self.label_names is not None and other.label_names is not None:
+            names = self.label_names.extended(other.label_names)
+            if not (len(names) == self.n_labels and np.array_equal(names.values, other.label_names.values)):
+                positions = (self.label_names.positions_of(names), other.label_names.positions_of(names))
+                first, second = self.at_labels(positions[0], names), other.at_labels(positions[1], names)
+                return first._combine(second, sign)
         if self.n_labels != other.n_labels:
             msg = f"Totals to combine must have the same labels. Got {self.n_labels} and {other.n_labels} labels."
-            raise InputError(msg)
-        if self.label_names and other.label_names and self.label_names != other.label_names:
-            msg = "Totals to combine must have the same label names in the same order. Got different names."
             raise InputError(msg)
         parts = {name: _difference(name, getattr(self, name), sign * getattr(other, name)) for name in _ADDED}
         failure = None
@@ -169,7 +189,15 @@ class Totals:
         )
 
 
+_PER_LABEL = ("t", "q", "p", "known_t", "known_p")
 _ADDED = ("t", "q", "p", "n_instances", "n_slots", "known_t", "known_p")
+
+
+def _read_truth(truth: Any) -> Candidates:
+    if not is_table(truth):
+        return Candidates.of(canonical_csr(truth, "truth"))
+    found = read_table(truth, name="truth", needs_values=False)
+    return Candidates.of(found.matrix).with_names(found.label_names, found.instance_ids)
 
 
 def _count(source: Candidates, chosen: Chosen) -> Totals:
@@ -183,14 +211,15 @@ def _count(source: Candidates, chosen: Chosen) -> Totals:
         logs = np.log1p(-eta)
     zeros = np.zeros(m)
     return Totals(
-        np.bincount(picked, weights=eta, minlength=m),
+        np.bincount(picked, weights=eta, minlength=m).astype(np.float64),  # integers where there is nothing to add
         np.bincount(taken, minlength=m).astype(np.float64),
         source.condition_positives(),
         float(source.n_instances),
         float(taken.size),
-        np.bincount(picked, weights=logs, minlength=m),
+        np.bincount(picked, weights=logs, minlength=m).astype(np.float64),
         zeros,
         zeros,
+        source.label_names,
     )
 
 
@@ -217,7 +246,7 @@ def _combine_failures(first: NDArray, second: NDArray, sign: float) -> NDArray:
     return np.minimum(0.0, first - second)
 
 
-def _check(path: Any, arrays: dict[str, NDArray], names: tuple[str, ...] | None) -> Totals:
+def _check(path: Any, arrays: dict[str, NDArray], names: LabelNames | None) -> Totals:
     """Build totals from the arrays of a file, which may hold anything."""
     shapes = {name: arrays[name].shape for name in _ADDED if name in arrays}
     sizes = {shape for name, shape in shapes.items() if not name.startswith("n_")}

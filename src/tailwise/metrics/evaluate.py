@@ -16,7 +16,7 @@ from tailwise.inputs.checks import check_choice, is_integer
 from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.label_weights import load_label_weights
 from tailwise.inputs.matrices import as_array
-from tailwise.inputs.paths import Source, is_path
+from tailwise.inputs.paths import is_path
 from tailwise.inputs.priors import USUAL_PROPENSITY, LabelPriors
 from tailwise.metrics.counts import InstanceCounts, LabelCounts, count
 from tailwise.metrics.evaluation import Evaluation
@@ -29,6 +29,7 @@ from tailwise.metrics.evaluation_inputs import (
 )
 from tailwise.metrics.expected_metrics import check_comparable, expect_metrics
 from tailwise.metrics.frequency import DEFAULT_EDGES, check_edges
+from tailwise.metrics.joined import Joined, join
 from tailwise.metrics.metric_formulas import INSTANCE_METRICS, average, ratio_for
 from tailwise.metrics.metric_names import find_label_formula, resolve_names
 from tailwise.utilities.by_label import as_weights
@@ -52,6 +53,9 @@ def evaluate(
     filter: Any = None,
     label_names: Any = None,
     label_weights: Any = None,
+    instances: str = "common",
+    instance: str | None = None,
+    label: str | None = None,
 ) -> Evaluation:
     r"""Compare a selection with true labels.
 
@@ -76,10 +80,11 @@ def evaluate(
     Parameters
     ----------
     truth : array_like, sparse matrix or path
-        True labels as a 0/1 matrix of shape (n, m).
+        True labels as a 0/1 matrix of shape (n, m), or a table of ids with a row for each true label.
     selection : Selection, array_like, sparse matrix or path
         A Selection, an (n, k) array of labels, best first (-1 for an empty slot), or a 0/1 matrix of shape (n, m),
-        sparse or boolean.
+        sparse or boolean; or a table of ids. Instances and labels of truth and selection are joined by id where both
+        have ids, and by position otherwise.
     metrics : str or iterable of str, optional
         Names from the list above. Default: all metrics that the input allows, except ``macro-fbeta(B)`` (``ps-``
         metrics need priors, ``ndcg`` and ``ps-ndcg`` a ranked selection).
@@ -111,6 +116,11 @@ def evaluate(
     label_weights : array_like of shape (m,), mapping or path, optional
         Weight of each label in averages over labels, as ``weights`` of macro utilities: one number per label, or a
         mapping by label number or name, in which labels that are not listed have weight 1.
+    instances : {"common", "all"}
+        If both inputs have ids: evaluate the instances in both, or also those in one of them, with no true or no
+        chosen labels. How many there are on either side is part of the printed evaluation.
+    instance, label : str, optional
+        The columns of ids in truth, if it is a table. Default: columns with usual names.
 
     Returns
     -------
@@ -141,10 +151,13 @@ def evaluate(
     check_choice("expectation", expectation, ("exact", "semi"))
     if probabilities is not None:
         check_comparable(labels, zero_division, filter)
-    source, chosen = read_selection(selection, read_truth(truth, label_names))
-    true = source.matrix
-    label_priors = read_priors(priors, source)
-    excluded = read_filter(filter, source)
+    check_choice("instances", instances, ("common", "all"))
+    columns = {part: column for part, column in (("instance", instance), ("label", label)) if column is not None}
+    source, chosen = read_selection(selection, read_truth(truth, label_names, columns or None))
+    joined = join(source, chosen, instances)
+    true, chosen = joined.truth, joined.chosen
+    label_priors = read_priors(priors, source, joined)
+    excluded = read_filter(filter, source, joined)
     if excluded is not None:
         true, chosen = without_pairs(true, chosen, excluded)
     names = resolve_names(metrics, has_priors=label_priors is not None, is_ranked=chosen.is_ranked)
@@ -153,29 +166,45 @@ def evaluate(
 
     judged = _first_labels(chosen, k)
     by_label, by_instance = count(true, judged, k, weights, zero_division)
-    own_weights = _read_weights(label_weights, source)
+    own_weights = _read_weights(label_weights, joined)
     by_label = replace(by_label, weights=own_weights)
     averaged = by_label if labels == "all" else by_label.where(by_label.condition_positives > 0)
     values = {name: _compute(name, averaged, by_instance) for name in names}
     expected = {}
     if probabilities is not None:
-        given = source.read_matrix(probabilities)
+        given = joined.read_probabilities(probabilities, source)
         options = {
             "expectation": expectation,
             "condition_positives": condition_positives,
             "label_weights": own_weights,
         }
-        expected = expect_metrics(names, given, Chosen(judged, true.shape[1]), k, label_priors, propensity, **options)
+        judged_labels = Chosen(judged, true.shape[1])
+        expected = expect_metrics(names, given, judged_labels, k, label_priors, propensity, by_instance.hits, **options)
     title = f"Evaluation of {true.shape[0]:,} instances and {true.shape[1]:,} labels" + (f" at k={k}" if k else "")
-    return Evaluation(values, averaged, title, None if label_priors is None else label_priors.counts, edges, expected)
+    counts = None if label_priors is None else label_priors.counts
+    notes = _explain(joined, averaged, labels)
+    return Evaluation(values, averaged, title, counts, edges, expected, joined.instance_ids, joined.label_names, notes)
 
 
-def _read_weights(label_weights: Any, source: Source) -> NDArray | None:
+def _explain(joined: Joined, averaged: LabelCounts, labels: str) -> tuple[str, ...]:
+    """Say which instances are evaluated, and over how many labels the averages are, if that is not plain."""
+    m = joined.truth.shape[1]
+    if labels == "present":
+        return (*joined.notes, f"averages over labels are over {averaged.label.size:,} labels with a true instance")
+    if not joined.notes:
+        return ()
+    n_present = int((averaged.condition_positives > 0).sum())
+    over = f"averages over labels are over all {m:,} labels, {n_present:,} of which have a true instance here"
+    return (*joined.notes, over + ("; labels='present' averages over these" if n_present < m else ""))
+
+
+def _read_weights(label_weights: Any, joined: Joined) -> NDArray | None:
     weights = as_weights(load_label_weights(label_weights) if is_path(label_weights) else label_weights)
     if weights is None:
         return None
-    n, m = source.matrix.shape
-    numbers = None if source.names is None else {name: j for j, name in enumerate(source.names.ids)}
+    n, m = joined.truth.shape
+    names = joined.label_names
+    numbers = None if names is None else {name: j for j, name in enumerate(names.ids)}
     return weights.of(Batch(n, m, n, np.zeros(m), numbers))
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tailwise.errors import InputError, extra_needed
+from tailwise.inputs.ids import Ids
+from tailwise.inputs.label_names import LabelNames
 from tailwise.metrics.counts import LabelCounts
 from tailwise.metrics.frequency import FrequencyBin, average_by_frequency
 from tailwise.metrics.metric_formulas import LABEL_METRICS
@@ -29,6 +31,11 @@ class Evaluation(Mapping[str, float]):
         Training count of each of the m labels, and the edges between frequency bins.
     expected : mapping of str to float, optional
         Expected values of the metrics that are utilities.
+
+    instance_ids, label_names : Ids, LabelNames, optional
+        The ids of the instances and labels.
+    notes : tuple of str
+        What to know about the values: which instances were evaluated, over how many labels averages are.
 
     Attributes
     ----------
@@ -58,6 +65,9 @@ class Evaluation(Mapping[str, float]):
         training_counts: NDArray | None = None,
         edges: NDArray | None = None,
         expected: Mapping[str, float] | None = None,
+        instance_ids: Ids | None = None,
+        label_names: LabelNames | None = None,
+        notes: tuple[str, ...] = (),
     ) -> None:
         self._values = dict(values)
         self._counts = counts
@@ -65,6 +75,14 @@ class Evaluation(Mapping[str, float]):
         self._training_counts = training_counts
         self._edges = edges
         self.expected: dict[str, float] = dict(expected or {})
+        self.instance_ids = instance_ids
+        self.label_names = label_names
+        self.notes = notes
+
+    @property
+    def n_instances(self) -> int:
+        """Number of instances evaluated."""
+        return self._counts.n_instances
 
     def __getitem__(self, name: str) -> float:
         return self._values[name]
@@ -85,13 +103,16 @@ class Evaluation(Mapping[str, float]):
         Returns
         -------
         dict of str to ndarray
-            ``label``, ``true_positives``, ``predicted_positives``, ``condition_positives``, ``precision``, ``recall``,
-            ``f1``; one entry per label in each, with ``zero_division`` for 0/0.
+            ``label`` (ids, or numbers if labels have none), ``true_positives``, ``predicted_positives``,
+            ``condition_positives``, ``precision``, ``recall``, ``f1``; one entry per label in each, with
+            ``zero_division`` for 0/0.
         """
         counts = self._counts
         names = ("label", "true_positives", "predicted_positives", "condition_positives")
         table = {name: getattr(counts, name).copy() for name in names}
         ratios = {name: counts.values(LABEL_METRICS[f"macro-{name}"]) for name in ("precision", "recall", "f1")}
+        if self.label_names is not None:
+            table["label"] = self.label_names.values[counts.label]
         return table | ratios
 
     def by_frequency(self) -> list[FrequencyBin]:
@@ -119,10 +140,13 @@ class Evaluation(Mapping[str, float]):
 
     def __repr__(self) -> str:
         width = max(map(len, self._values), default=0)
+        notes = [f"  {note}" for note in self.notes]
         if not self.expected:
-            return "\n".join([self._title, *(f"  {name:<{width}}  {value:.4f}" for name, value in self.items())])
+            return "\n".join(
+                [self._title, *(f"  {name:<{width}}  {value:.4f}" for name, value in self.items()), *notes]
+            )
         lines = [self._title, f"  {'':<{width}}  realised  expected"]
         for name, value in self.items():
             expected = f"{self.expected[name]:.4f}" if name in self.expected else ""
             lines.append(f"  {name:<{width}}  {value:>8.4f}  {expected:>8}".rstrip())
-        return "\n".join(lines)
+        return "\n".join([*lines, *notes])

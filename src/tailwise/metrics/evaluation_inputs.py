@@ -10,45 +10,63 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tailwise.datasets.catalogue.filters import is_text_filter, load_filter, pairs_of
+from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.read_write import as_labels
 from tailwise.errors import InputError
 from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.id_tables import read_table
+from tailwise.inputs.joining import as_chosen
 from tailwise.inputs.matrices import as_array, as_indicator
 from tailwise.inputs.paths import Source, is_path
 from tailwise.inputs.priors import LabelPriors
+from tailwise.inputs.table_columns import is_table
+from tailwise.metrics.joined import Joined
+
+REMEDY = "Give true labels, not probabilities or scores; convert counts with truth > 0."
 
 
-def read_truth(truth: Any, label_names: Any = None) -> Source:
-    """Read true labels as a canonical CSR without stored zeros, with the file they came from."""
+def read_truth(truth: Any, label_names: Any = None, columns: dict[str, str] | None = None) -> Source:
+    """Read true labels as a canonical CSR without stored zeros, with the file or table they came from."""
     if isinstance(truth, Chosen):
         msg = f"truth must be a 0/1 matrix of true labels. Got a {type(truth).__name__}. Pass truth before selection."
         raise InputError(msg)
+    if is_table(truth):
+        found = read_table(truth, columns, name="truth", needs_values=False)
+        matrix = as_indicator(found.matrix, "truth", REMEDY)
+        return Source(matrix, Contents(matrix, label_names=found.label_names, instance_names=found.instance_ids))
     source = Source.of(truth, label_names)
     if source.path is not None:
         return replace(source, matrix=as_labels(source.matrix, source.path))
-    remedy = "Give true labels, not probabilities or scores; convert counts with truth > 0."
-    return Source(as_indicator(truth, "truth", remedy))
+    return Source(as_indicator(truth, "truth", REMEDY))
 
 
 def read_selection(selection: Any, truth: Source) -> tuple[Source, Chosen]:
-    """Read a selection for the instances and labels of the truth; return both, as either may have more labels."""
-    selection = truth.read_selection(selection)
-    if isinstance(selection, Chosen):
+    """Read a selection, with ids if it has any; return truth as well, as the selection may have more labels."""
+    selection = as_chosen(selection, "selection") if is_table(selection) else truth.read_selection(selection)
+    by_id = isinstance(selection, Chosen) and _have_both(selection.label_names, truth.names)
+    if isinstance(selection, Chosen) and not by_id:
         truth = truth.widened(selection.n_labels)
     n, m = truth.matrix.shape
-    return truth, Chosen.of(selection, m, n_instances=n, like="truth")
+    in_order = not (isinstance(selection, Chosen) and _have_both(selection.instance_ids, truth.instance_ids))
+    return truth, Chosen.of(selection, None if by_id else m, n_instances=n if in_order else None, like="truth")
 
 
-def read_priors(priors: Any, truth: Source) -> LabelPriors | None:
-    """Read training frequencies, if given, for the labels of the truth."""
-    label_priors, n_labels = truth.read_priors(priors), truth.matrix.shape[1]
+def _have_both(first: Any, second: Any) -> bool:
+    return first is not None and second is not None
+
+
+def read_priors(priors: Any, truth: Source, joined: Joined | None = None) -> LabelPriors | None:
+    """Read training frequencies, if given, for the labels of the truth, and of a selection that is joined to it."""
+    joined = Joined(truth.matrix, label_names=truth.names) if joined is None else joined
+    label_priors, n_labels = truth.read_priors(priors), joined.truth.shape[1]
+    label_priors = None if label_priors is None else joined.space.read_priors(label_priors)
     if label_priors is not None and label_priors.n_labels != n_labels:
         msg = f"priors covers {label_priors.n_labels} labels, truth has {n_labels}. Give the priors of the same labels."
         raise InputError(msg)
     return label_priors
 
 
-def read_filter(filter: Any, truth: Source) -> NDArray | None:
+def read_filter(filter: Any, truth: Source, joined: Joined) -> NDArray | None:
     """Read the pairs (instance, label) to remove, as ascending numbers instance * m + label."""
     if filter is None:
         return None
@@ -60,7 +78,10 @@ def read_filter(filter: Any, truth: Source) -> NDArray | None:
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
         msg = f"filter must be pairs (instance, label), an integer array of shape (pairs, 2). Got shape {pairs.shape}."
         raise InputError(msg)
-    n, m = truth.matrix.shape
+    if joined.truth.shape[0] < truth.matrix.shape[0]:
+        msg = "filter numbers the instances of truth, and selection lacks some of them. Use instances='all'."
+        raise InputError(msg)
+    n, m = joined.truth.shape
     for name, column, size in (("instance", pairs[:, 0], n), ("label", pairs[:, 1], m)):
         if column.min() < 0 or column.max() >= size:
             came = column.min() if column.min() < 0 else column.max()

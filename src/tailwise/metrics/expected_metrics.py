@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.errors import InputError
+from tailwise.inputs.calibration import warn_of_truth
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.priors import LabelPriors
+from tailwise.kernels.rows import find_positions
 from tailwise.metrics.metric_formulas import INSTANCE_METRICS
 from tailwise.selection.expected_utility import expected_utility
 from tailwise.utilities import as_utility
@@ -43,13 +45,15 @@ def expect_metrics(
     k: int | None,
     priors: LabelPriors | None,
     propensity: tuple[float, float],
+    hits: NDArray,
     *,
     expectation: str = "exact",
     condition_positives: Any = None,
     label_weights: NDArray | None = None,
 ) -> dict[str, float]:
-    """Compute the expected value of each metric that is a utility.
+    """Compute the expected value of each metric that is a utility; warn if the true positives say otherwise.
 
+    `hits` are the true ones among the chosen labels of each instance.
     Precisions are omitted if instances have different numbers of slots: k, or with k None the number of labels chosen.
     """
     candidates = Candidates.of(probabilities)
@@ -57,6 +61,7 @@ def expect_metrics(
         msg = f"probabilities must have the shape of truth, {chosen.shape}. Got {candidates.shape}."
         raise InputError(msg)
     slots = _count_slots(chosen.labels, k)
+    warn_of_truth(_sum_chosen(candidates, chosen), hits)
     names = [name for name in names if _is_utility(name) and (name not in _PRECISIONS or slots.min() == slots.max())]
     a, b = propensity
     utilities = {name: f"ps-precision({a}, {b})" if name == "ps-precision" else name for name in names}
@@ -67,6 +72,14 @@ def expect_metrics(
         )
         for name, text in utilities.items()
     }
+
+
+def _sum_chosen(candidates: Candidates, chosen: Chosen) -> NDArray:
+    """The probabilities of the chosen labels of each instance, added up."""
+    positions = np.empty_like(chosen.labels)
+    find_positions(candidates.rows, chosen.labels, positions)
+    places = np.where(positions >= 0, candidates.rows.indptr[:-1, None] + positions, 0)
+    return np.where(positions >= 0, candidates.rows.values[places], 0.0).sum(axis=1, dtype=np.float64)
 
 
 def _is_utility(name: str) -> bool:

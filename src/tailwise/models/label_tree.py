@@ -15,6 +15,8 @@ from tailwise.engines import Threads
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size
 from tailwise.inputs.matrices import as_dense, build_csr
+from tailwise.inputs.table_columns import is_table
+from tailwise.inputs.wide_tables import names_of_columns
 from tailwise.kernels.node_training import Matrix
 from tailwise.models.features import (
     check_features,
@@ -84,7 +86,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
     n_features_in_, n_labels_ : int
         Numbers of features and labels.
     priors_ : LabelPriors
-        Training frequencies of the labels.
+        Training frequencies of the labels, with their names if Y had any.
     trees_ : list of FittedTree
         The trees and the weights of their nodes.
 
@@ -151,7 +153,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         X : array_like or sparse matrix of shape (n, features)
             Features; converted to single precision.
         Y : array_like or sparse matrix of shape (n, m)
-            0/1 matrix of the labels.
+            0/1 matrix of the labels; the columns of a DataFrame are their names.
 
         Returns
         -------
@@ -171,7 +173,8 @@ class LabelTree(ClassifierMixin, BaseEstimator):
             self.__dict__.update(before)
             raise
         self.n_labels_ = labels.shape[1]
-        self.priors_ = LabelPriors.from_labels(labels)
+        names = names_of_columns(list(Y.columns)) if is_table(Y) else None
+        self.priors_ = LabelPriors.from_labels(labels).with_names(names)
         self._output_type = None if sp.issparse(Y) else np.asarray(Y).dtype
         return self
 
@@ -246,7 +249,7 @@ class LabelTree(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like or sparse matrix of shape (n, features)
-            Features of the batch.
+            Features of the batch. The index of a DataFrame, unless it is 0, 1, 2, ..., gives the ids of the instances.
         utility : Utility or str
             What to maximise, as for :func:`tailwise.select`. Priors are those of the training labels.
         k : int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +17,10 @@ from tailwise.expectations.terms import (
     start_state,
     value_at,
 )
+from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_choice, check_seed
 from tailwise.inputs.totals import Totals
+from tailwise.inputs.wide_tables import index_of
 from tailwise.kernels.best_first import Lines
 from tailwise.kernels.label_state import P, Q, T, refresh
 from tailwise.kernels.tree_greedy import Places, select_greedily
@@ -65,9 +67,11 @@ def select_on_tree(
         if foreign:
             msg = f"method='tree' accepts only the options {', '.join(sorted(TREE_OPTIONS))}. Got {', '.join(foreign)}."
             raise InputError(msg)
-        return _search(model, model._features(features), utility, k, begin, **options)
-    probabilities = model.predict_proba(features, top=top)
-    selection = select(probabilities, utility, k, method=method, priors=model.priors_, **options)
+        found = _search(model, model._features(features), utility, k, begin, **options)
+        return replace(found, instance_ids=index_of(features), label_names=model.priors_.label_names)
+    candidates = Candidates.of(model.predict_proba(features, top=top)).widened()
+    candidates = candidates.with_names(model.priors_.label_names, index_of(features))
+    selection = select(candidates, utility, k, method=method, priors=model.priors_, **options)
     return TreeSelection(**vars(selection))
 
 

@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 
 from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.joining import Space
 from tailwise.inputs.paths import Source
 from tailwise.utilities import LabelPriors
 
@@ -36,7 +37,7 @@ def shift_to_priors(probabilities: Any, priors: Any) -> Candidates:
     Returns
     -------
     Candidates
-        The same candidates with shifted probabilities. Probabilities of 0 and 1 do not change.
+        The same candidates, with their ids and shifted probabilities. Probabilities of 0 and 1 do not change.
 
     Examples
     --------
@@ -46,7 +47,10 @@ def shift_to_priors(probabilities: Any, priors: Any) -> Candidates:
     array([1.4, 1.6])
     """
     source = Source.of(probabilities)
-    found, candidates = source.read_priors(priors), Candidates.of(source.matrix)
+    candidates = Candidates.of(source.matrix).with_names(source.names, source.instance_ids)
+    found = source.read_priors(priors)
+    if found is not None:
+        found = Space("probabilities", None, candidates.label_names).read_priors(found)
     if found is None:
         msg = "priors must be training labels or LabelPriors. Got None."
         raise InputError(msg)
@@ -76,7 +80,7 @@ def shift_if_possible(candidates: Candidates, priors: LabelPriors) -> Candidates
     if surplus(-WIDEST) >= 0 or surplus(WIDEST) <= 0:
         return None
     shifted = scipy.special.expit(odds + brentq(surplus, -WIDEST, WIDEST, xtol=1e-6))
-    return Candidates(rows.indptr, rows.labels, shifted.astype(rows.values.dtype), candidates.n_labels)
+    return candidates.with_entries(rows.indptr, rows.labels, shifted.astype(rows.values.dtype))
 
 
 def _count_wanted(candidates: Candidates, priors: LabelPriors) -> float:

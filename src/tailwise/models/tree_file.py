@@ -20,6 +20,7 @@ import numpy as np
 
 from tailwise.datasets.formats.disk import check_name, parse_json, written_beside
 from tailwise.errors import FileError, InputError
+from tailwise.inputs.label_names import LabelNames, plain_names
 from tailwise.kernels.best_first import LOGISTIC, STEEP
 from tailwise.kernels.node_weights import Weights, has_fault
 from tailwise.models.features import check_parameters
@@ -65,6 +66,7 @@ def save_tree(model: LabelTree, path: str | os.PathLike[str]) -> None:
         "n_features": int(model.n_features_in_),
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", ())],
         "n_instances": model.priors_.n_instances,
+        "label_names": plain_names(model.priors_.label_names),
         "output_type": None if model._output_type is None else np.dtype(model._output_type).str,
         "links": [int(fitted.link) for fitted in model.trees_],
         "arrays": {name: [array.dtype.name, array.shape, offsets[name]] for name, array in arrays.items()},
@@ -184,7 +186,8 @@ def _build(kind: type[LabelTree], header: dict[str, Any], arrays: dict[str, NDAr
     model.n_features_in_ = header["n_features"]
     if header["feature_names"]:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
-    model.priors_ = LabelPriors(arrays["counts"], header["n_instances"])
+    names = LabelNames.of(header["label_names"])
+    model.priors_ = LabelPriors(arrays["counts"], header["n_instances"]).with_names(names)
     model.n_labels_ = model.priors_.n_labels
     model._output_type = None if header["output_type"] is None else np.dtype(header["output_type"])
     model.trees_ = []
@@ -203,6 +206,7 @@ def _check_header(header: dict[str, Any]) -> None:
         "links": isinstance(links, list) and bool(links) and all(type(link) is int and link in LINKS for link in links),
         "n_features": type(n_features) is int and n_features > 0,
         "feature_names": isinstance(names, list) and len(names) in (0, n_features),
+        "label_names": header.setdefault("label_names", None) is None or isinstance(header["label_names"], list),
         "output_type": header["output_type"] is None or np.dtype(header["output_type"]).kind in "biuf",
     }
     wrong = next((name for name, holds in rules.items() if not holds), None)

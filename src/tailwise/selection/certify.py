@@ -14,7 +14,7 @@ from tailwise.inputs.totals import Totals
 from tailwise.selection.bca import given_outcome
 from tailwise.selection.observer import Observer, Pass
 from tailwise.selection.problem import Problem, Proving, Request
-from tailwise.selection.resolve import resolve
+from tailwise.selection.resolve import name_columns, resolve
 from tailwise.selection.select import run
 from tailwise.utilities import Utility
 
@@ -38,6 +38,9 @@ def certify(
     max_seconds: float | None = None,
     progress: bool = False,
     on_interrupt: str = "raise",
+    instance: str | None = None,
+    label: str | None = None,
+    probability: str | None = None,
 ) -> Certificate:
     r"""Prove how much better a selection could be at most.
 
@@ -50,6 +53,8 @@ def certify(
     Parameters
     ----------
     probabilities, utility, k, expectation, fill, context, priors, condition_positives, workers, seed
+        As for :func:`select`.
+    instance, label, probability : str, optional
         As for :func:`select`.
     selection : Selection, array_like or path, optional
         The selection to judge, of any tool. Its labels that are no candidates count as candidates of probability 0
@@ -109,6 +114,7 @@ def certify(
             seed=seed,
             proving=Proving(rounds, target_gap),
             judged=selection,
+            columns=name_columns(instance, label, probability),
         )
     )
     certificate = _judge(problem, observer) if problem.judged is not None else run(problem, observer).certificate

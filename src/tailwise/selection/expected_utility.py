@@ -6,12 +6,19 @@ from typing import Any
 
 from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads
 from tailwise.expectations.terms import check_value
-from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_choice
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.paths import Source
 from tailwise.inputs.totals import Totals
-from tailwise.selection.resolve import check_context, describe_batch, make_expectation
+from tailwise.selection.resolve import (
+    check_context,
+    describe_batch,
+    find_candidates,
+    make_expectation,
+    name_columns,
+    read_priors,
+    space_of,
+)
 from tailwise.selection.rules import check_budgets
 from tailwise.utilities import Utility, as_utility
 
@@ -26,6 +33,9 @@ def expected_utility(
     context: Totals | None = None,
     priors: Any = None,
     condition_positives: Any = None,
+    instance: str | None = None,
+    label: str | None = None,
+    probability: str | None = None,
 ) -> float:
     r"""The expected utility of a selection, :math:`E[\sum_j \psi_j(t_j, q_j, p_j)]`.
 
@@ -42,7 +52,7 @@ def expected_utility(
     expectation : {"exact", "semi"}
         E[psi], or psi of the expected counts. Exact values come from quadrature (relative error below 1e-6) or, for
         G-mean, H-mean, AUC and formulas of your own, from Poisson-binomial probabilities (absolute error below 1e-8).
-    context, priors, condition_positives
+    context, priors, condition_positives, instance, label, probability
         As for :func:`select`.
 
     Returns
@@ -60,13 +70,13 @@ def expected_utility(
     """
     check_choice("expectation", expectation, ("exact", "semi"))
     source = Source.of(probabilities)
-    utility = as_utility(utility, priors := source.read_priors(priors))
-    candidates = Candidates.of(source.matrix).with_names(source.names)
-    selection = source.read_selection(selection)
+    candidates = find_candidates(source, name_columns(instance, label, probability), context)
+    utility = as_utility(utility, priors := read_priors(priors, source, candidates))
+    selection = space_of(candidates).read_chosen(source.read_selection(selection), "selection")
     n, m = candidates.shape
     chosen = Chosen.of(selection, m, n_instances=n, like="probabilities")
     budgets = (chosen.labels != EMPTY).sum(axis=1) if k is None else check_budgets(k, n, m)
-    context = check_context(context, utility, m, candidates.label_names)
+    context = check_context(context, utility, candidates)
     batch = describe_batch(candidates, budgets, priors, condition_positives, context)
     with Threads(None, needs_one=candidates.n_entries < MIN_SHARED_ENTRIES) as engine:
         expected = make_expectation(expectation, utility, candidates, batch, context, engine)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailwise.errors import InputError
 from tailwise.expectations.terms import check_value, locate, raise_failure
+from tailwise.inputs.candidates import UNKNOWN, Origin
+from tailwise.inputs.checks import is_integer
 from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.totals import Totals
 from tailwise.kernels import label_state as counts
 from tailwise.kernels.fill import fill_least_loss
-from tailwise.kernels.row_ascent import sort_by_gain
+from tailwise.kernels.row_ascent import note_slots, sort_by_gain
 from tailwise.kernels.rows import labels_at
+from tailwise.selection import export
 from tailwise.selection.problem import Outcome, Problem
 
 if TYPE_CHECKING:
@@ -21,6 +26,8 @@ if TYPE_CHECKING:
 
     from tailwise.certificates.certificate import Certificate
     from tailwise.certificates.proof import Proof
+    from tailwise.inputs.ids import Ids
+    from tailwise.inputs.label_names import LabelNames
     from tailwise.kernels.label_state import State
     from tailwise.utilities import Utility
 
@@ -59,6 +66,26 @@ class Selection(Chosen):
     totals : Totals
         t, q and p of every label in this selection, without the context: to be added to others, saved, or given to
         the next ``select`` as its context.
+    instance_ids : Ids or None
+        The ids of the instances, if the input had any.
+    label_names : LabelNames or None
+        The ids of the labels and their titles, if the input had any.
+    probabilities, gains : ndarray of shape (n, k)
+        The probability of each label, and what the utility would lose without it; NaN for an empty slot.
+    messages : tuple of str
+        What was decided about the input: which columns of a table were read.
+
+    Examples
+    --------
+    >>> import pandas as pd, tailwise as tw
+    >>> table = pd.DataFrame({"user": ["ann", "ann", "bob"], "item": ["tea", "jam", "tea"], "score": [0.9, 0.4, 0.7]})
+    >>> selection = tw.select(table, "macro-f1", k=1)
+    >>> selection.to_dict()
+    {'ann': ['jam'], 'bob': ['tea']}
+    >>> selection["ann"]
+    ['jam']
+    >>> selection.messages
+    ("Columns found by their names: instance from 'user', label from 'item', probability from 'score'.",)
     """
 
     labels: NDArray
@@ -75,13 +102,63 @@ class Selection(Chosen):
     certificate: Certificate | None = None
     is_ranked: bool = True
     totals: Totals | None = None
+    instance_ids: Ids | None = None
+    label_names: LabelNames | None = None
+    probabilities: NDArray | None = None
+    gains: NDArray | None = None
+    origin: Origin = UNKNOWN
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        return self.origin.messages
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a table with a row for each label that was selected.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            Default: the library that the input came from, else the first of these that is installed.
+
+        Returns
+        -------
+        DataFrame or Table
+            ``instance``, ``rank`` (1 for the best), ``label``, ``name`` (if labels have titles), ``probability`` and
+            ``gain``. Instances and labels are ids of the type they came in, or numbers if they have no ids.
+        """
+        return export.to_frame(self, library)
+
+    def to_dict(self) -> dict[Any, list[Any]]:
+        """Return the labels of each instance, best first; by ids, or by numbers if there are none."""
+        return export.to_dict(self)
+
+    def save(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
+        """Write the labels of each instance with their order, probabilities and ids; the suffix says in which format.
+
+        Ids are kept by .jsonl and .parquet, for instance; a format that cannot hold them is refused.
+        """
+        from tailwise.datasets.formats.selection_files import save_with_ids
+
+        save_with_ids(path, self, self.probabilities, format)
+
+    def __getitem__(self, instance: Any) -> list[Any]:
+        """Return the labels of one instance, by its id, or by its number if there are no ids."""
+        row = instance if self.instance_ids is None else self.instance_ids.position_of(instance)
+        if row is None or not (is_integer(row) and 0 <= row < self.n_instances):
+            what = (
+                f"a number from 0 to {self.n_instances - 1}" if self.instance_ids is None else "an id of this selection"
+            )
+            msg = f"The instance must be {what}. Got {instance!r}."
+            raise InputError(msg)
+        return export.labels_of(self, int(row))
 
     def __repr__(self) -> str:
         n, k = self.labels.shape
         state = "interrupted" if self.interrupted else "converged" if self.converged else "not converged"
+        over = f" over {self.n_labels:,} labels" if any(term.is_macro for _, term in self.utility.terms) else ""
         return (
             f"Selection({n:,} instances, at most {k} of {self.n_labels:,} labels, {self.utility} {self.expected:.6g} "
-            f"expected, {self.method}, {self.passes} passes, {state})"
+            f"expected{over}, {self.method}, {self.passes} passes, {state})"
         )
 
 
@@ -105,7 +182,19 @@ def present(problem: Problem, outcome: Outcome, proof: Proof | None, seconds: fl
         problem.expectation.name,
         None if proof is None else proof.certificate(problem, value, filled=value - unfilled),
         totals=_totals_of(problem, labels, state),
+        instance_ids=problem.candidates.instance_ids,
+        label_names=problem.candidates.label_names,
+        **_slots_of(problem, labels, state),
+        origin=problem.candidates.origin,
     )
+
+
+def _slots_of(problem: Problem, labels: NDArray, state: State) -> dict[str, Any]:
+    """The probability and the gain of each label."""
+    slots = {"probabilities": np.empty(labels.shape), "gains": np.empty(labels.shape)}
+    parts = problem.candidates.rows, problem.expectation.terms, state, labels, *slots.values()
+    problem.engine.split(labels.shape[0], lambda first, last: note_slots(*parts, first, last))
+    return slots
 
 
 def _fill(problem: Problem, outcome: Outcome, state: State) -> tuple[NDArray, State]:
@@ -166,5 +255,5 @@ def _totals_of(problem: Problem, labels: NDArray, state: State) -> Totals:
         failure,
         zeros,
         zeros,
-        None if problem.candidates.label_names is None else tuple(problem.candidates.label_names.ids),
+        problem.candidates.label_names,
     )

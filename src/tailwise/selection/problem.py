@@ -52,6 +52,7 @@ class Request:
     workers: int | None = None
     seed: int = 0
     proving: Proving | None = None
+    columns: dict[str, str] | None = None  # of a table: those of instances, labels and probabilities
     judged: Any = None  # a selection to judge, in the place of one to be found
 
 

@@ -12,8 +12,11 @@ from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads
 from tailwise.errors import InputError
 from tailwise.expectations import Exact, SemiEmpirical
 from tailwise.expectations.terms import supports_exact
+from tailwise.inputs.calibration import warn_of_density
 from tailwise.inputs.candidates import SMALLEST, Candidates
 from tailwise.inputs.checks import check_choice, check_seed, is_integer
+from tailwise.inputs.joining import Space
+from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import as_dense
 from tailwise.inputs.paths import Source
 from tailwise.inputs.totals import Totals
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     from tailwise.engines import Engine
     from tailwise.expectations.expectation import Expectation
     from tailwise.inputs.chosen import Chosen
-    from tailwise.inputs.label_names import LabelNames
     from tailwise.inputs.priors import LabelPriors
     from tailwise.selection.problem import Step
     from tailwise.selection.rules import Rules
@@ -45,8 +47,12 @@ __all__ = [
     "check_context",
     "check_options",
     "describe_batch",
+    "find_candidates",
     "make_expectation",
+    "name_columns",
+    "read_priors",
     "resolve",
+    "space_of",
 ]
 
 METHODS = ("auto", "instance", "ascent", "global", "greedy")
@@ -62,13 +68,17 @@ def resolve(request: Request) -> Problem:
     """The problem that a request comes to."""
     _check_settings(request)
     source = Source.of(request.probabilities)
-    candidates = _find_candidates(source)
+    candidates = find_candidates(source, request.columns, request.context)
+    if not isinstance(source.matrix, Candidates):  # these keep the type of their probabilities
+        candidates = candidates.widened()
     origin = _check_origin(request, candidates, source)
-    priors = source.read_priors(request.priors)
+    priors = read_priors(request.priors, source, candidates)
+    if priors is not None and priors.n_labels == candidates.n_labels and request.condition_positives is None:
+        warn_of_density(candidates, priors)
     utility = as_utility(request.utility, priors)
     given = origin if not isinstance(origin, str) else None
     candidates, rules = find_rules(candidates, request.k, given, request.fill)
-    context = check_context(request.context, utility, candidates.n_labels, candidates.label_names)
+    context = check_context(request.context, utility, candidates)
     budgets = rules.budgets if rules.has_budget else None
     batch = describe_batch(candidates, budgets, priors, request.condition_positives, context)
     name = _choose_expectation(request.expectation, utility)
@@ -102,10 +112,19 @@ def resolve(request: Request) -> Problem:
     )
 
 
-def _find_candidates(source: Source) -> Candidates:
-    """The candidates of the input; objects that are Candidates already keep the type of their probabilities."""
-    candidates = Candidates.of(source.matrix).with_names(source.names)
-    return candidates if isinstance(source.matrix, Candidates) else candidates.widened()
+def name_columns(instance: str | None, label: str | None, probability: str | None) -> dict[str, str] | None:
+    """The columns of a table that the user named, by what they hold; None if none was."""
+    named = {"instance": instance, "label": label, "probability": probability}
+    return {part: column for part, column in named.items() if column is not None} or None
+
+
+def find_candidates(source: Source, columns: dict[str, str] | None, context: Any) -> Candidates:
+    """The candidates of the input; a context with labels of other ids adds these, as candidates of no instance."""
+    candidates = Candidates.of(source.matrix, columns=columns).with_names(source.names, source.instance_ids)
+    others = getattr(context, "label_names", None)
+    if others is None or candidates.label_names is None:
+        return candidates
+    return candidates.with_labels(LabelNames(others))
 
 
 def check_options(
@@ -148,12 +167,26 @@ def describe_batch(
     return Batch(n + context.n_instances, m, n_slots + more, p + context.p, numbers)
 
 
+def read_priors(priors: Any, source: Source, candidates: Candidates) -> LabelPriors | None:
+    """Training frequencies of the labels of the candidates, matched by id where both sides have ids."""
+    found = source.read_priors(priors)
+    return None if found is None else space_of(candidates).read_priors(found)
+
+
+def space_of(candidates: Candidates) -> Space:
+    """The instances and labels in whose order other inputs are put."""
+    return Space("probabilities", candidates.instance_ids, candidates.label_names)
+
+
 def _check_origin(request: Request, candidates: Candidates, source: Source) -> str | Chosen:
     """Where the search starts: a name, a given selection, or the one that is to be judged."""
     if request.judged is not None:
-        return check_given(source.read_selection(request.judged), candidates, request.k, "selection")
-    is_name = isinstance(request.init, str)
-    return check_start(request.init if is_name else source.read_selection(request.init), candidates, request.k)
+        judged = space_of(candidates).read_chosen(source.read_selection(request.judged), "selection")
+        return check_given(judged, candidates, request.k, "selection")
+    if isinstance(request.init, str):
+        return check_start(request.init, candidates, request.k)
+    start = space_of(candidates).read_chosen(source.read_selection(request.init), "init", may_have_more=True)
+    return check_start(start, candidates, request.k)
 
 
 def _check_settings(request: Request) -> None:
@@ -185,19 +218,18 @@ def _check_proving(proving: Proving) -> None:
         raise InputError(msg)
 
 
-def check_context(context: Any, utility: Utility, n_labels: int, names: LabelNames | None = None) -> Totals:
-    """What was decided elsewhere; nothing, where nothing is given."""
+def check_context(context: Any, utility: Utility, candidates: Candidates) -> Totals:
+    """What was decided elsewhere, with the labels of the candidates; nothing, where nothing is given."""
+    n_labels = candidates.n_labels
     if context is None:
         zeros = np.zeros(n_labels)
         return Totals(zeros, zeros, zeros, 0.0, 0.0, zeros, zeros, zeros)
     if not isinstance(context, Totals):
         msg = f"context must be Totals, such as selection.totals. Got {type(context).__name__}. Use Totals.of."
         raise InputError(msg)
+    context = space_of(candidates).read_totals(context)
     if context.n_labels != n_labels:
         msg = f"context covers {context.n_labels} labels, probabilities has {n_labels}. Give totals of the same labels."
-        raise InputError(msg)
-    if names is not None and context.label_names is not None and context.label_names != tuple(names.ids):
-        msg = "context must have the labels of probabilities. Their names differ. Put the labels in one order first."
         raise InputError(msg)
     _check_totals(context)
     if context.log_failure is None and any(term.is_coverage for _, term in utility.terms):

@@ -14,7 +14,7 @@ from tailwise.selection.label_moves import climb_labels
 from tailwise.selection.observer import Observer, Pass
 from tailwise.selection.present import Selection, present
 from tailwise.selection.problem import Outcome, Problem, Proving, Request
-from tailwise.selection.resolve import resolve
+from tailwise.selection.resolve import name_columns, resolve
 from tailwise.selection.rules import warn_of_empty_slots
 from tailwise.utilities import Utility
 
@@ -42,6 +42,9 @@ def select(
     on_interrupt: str = "raise",
     priors: Any = None,
     condition_positives: Any = None,
+    instance: str | None = None,
+    label: str | None = None,
+    probability: str | None = None,
 ) -> Selection:
     r"""Choose k labels for each instance so that the batch as a whole scores best.
 
@@ -55,7 +58,8 @@ def select(
     Parameters
     ----------
     probabilities : array_like or path
-        Label probabilities eta of the batch, in any form that :meth:`Candidates.of` takes, or a file.
+        Label probabilities eta of the batch, in any form that :meth:`Candidates.of` takes: a matrix, a table of ids,
+        a file. Ids of instances and labels are kept, and other inputs that have ids are joined by them.
     utility : Utility or str
         What to maximise: ``"macro-f1"``, ``"0.7*precision + 0.3*coverage"``, an object of :mod:`tailwise.utilities`.
     k : int, array_like of int, or None
@@ -115,11 +119,14 @@ def select(
     condition_positives : array_like of shape (m,) or "priors", optional
         p per label, where the candidates hold only part of it: expected counts in this batch, or "priors" for training
         priors times n. Default, and always the least: the sum of the label's probabilities.
+    instance, label, probability : str, optional
+        The columns of a table: those of ids, and of probabilities. Default: columns with usual names, such as user_id,
+        item_id and score; :attr:`Selection.messages` says which were taken.
 
     Returns
     -------
     Selection
-        With ``labels`` (n, k), ``expected``, ``history`` and more.
+        With ``labels`` (n, k), ``expected``, ``history`` and more; ``to_frame()`` is a table of ids.
 
     Notes
     -----
@@ -155,6 +162,7 @@ def select(
         workers=workers,
         seed=seed,
         proving=Proving() if certify else None,
+        columns=name_columns(instance, label, probability),
     )
     observer = Observer(on_pass, max_seconds, progress=progress)
     problem = resolve(request)

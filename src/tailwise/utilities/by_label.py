@@ -166,7 +166,9 @@ def _sum(terms: list[tuple[float, SingleUtility]]) -> Utility:
 
 
 def _number_of(key: Any, batch: Batch) -> int:
-    """The number of a label that is given by number or by name."""
+    """The number of a label that is given by its id or, where that is none, by number."""
+    if (number := batch.number_of(key)) is not None:
+        return number
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
         if not 0 <= key < batch.n_labels:
             msg = f"Labels of a utility must be numbers from 0 to {batch.n_labels - 1}. Got {key}."

@@ -79,6 +79,16 @@ class Custom(FormulaUtility):
         own = self._parameters if parameters is not None else self._parameters[0]
         self.formula = Formula(call, lambda: self._holder.address, own, UNKNOWN)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Compiled code stays here; the function is compiled again where it is needed."""
+        parameters = self._parameters if self._parameters.size else None
+        return _rebuild, (self.function, self._name, self.compiled, parameters, self.weights)
+
+    def __copy__(self) -> Custom:
+        twin = object.__new__(Custom)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
     def parameters(self) -> dict[str, Any]:
         return {"function": self.function, "parameters": self._parameters}
 
@@ -136,6 +146,10 @@ class Custom(FormulaUtility):
             )
             raise FormulaError(msg)
         return value
+
+
+def _rebuild(function: Callable, name: str, compiled: bool, parameters: Any, weights: Any) -> Custom:  # noqa: FBT001
+    return Custom(function, name=name, compiled=compiled, parameters=parameters, weights=weights)
 
 
 def _check_parameters(parameters: Any) -> NDArray:

@@ -35,9 +35,9 @@ class Batch:
     n_labels: int
     n_slots: float  # sum of the budgets; n_instances where there is no budget
     condition_positives: NDArray  # (m,)
-    label_names: Mapping[str, int] | None = None  # numbers by name, where the labels have names
+    label_names: Mapping[Any, int] | None = None  # numbers by name, where the labels have names
 
-    def number_of(self, name: str) -> int | None:
+    def number_of(self, name: Any) -> int | None:
         """The number of a label by its name; None where there is none of this name."""
         return None if self.label_names is None else self.label_names.get(name)
 

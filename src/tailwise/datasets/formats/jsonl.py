@@ -41,10 +41,10 @@ def write_jsonl(path: Any, contents: Contents) -> None:
         for i in range(matrix.shape[0]):
             where = order[matrix.indptr[i] : matrix.indptr[i + 1]]
             labels, scores = matrix.indices[where].tolist(), _plain(contents.values[where])
-            name = i if ids is None or ids[i] == str(i) else ids[i]
+            name = i if ids is None or ids[i] == str(i) else str(ids[i])
             record: dict[str, Any] = {"id": name, "labels": labels, "scores": scores}
             if names is not None:
-                record["labels"] = [names.ids[j] for j in labels]
+                record["labels"] = [str(names.ids[j]) for j in labels]
                 if names.titles is not None:
                     record["titles"] = [names.titles[j] for j in labels]
             file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")

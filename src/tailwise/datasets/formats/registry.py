@@ -67,6 +67,8 @@ class Format:
         The files that writing to a path creates.
     check_names : callable
         Refuses label names that a file cannot hold.
+    names_instances : bool
+        Whether a format that holds names holds the ids of instances, too.
     is_ordered : bool
         Whether the order in which a file lists the labels of an instance is always read as a ranking.
     is_text : bool
@@ -83,6 +85,7 @@ class Format:
     recognises: Callable[[bytes], bool] | None = None
     targets: Callable[[Any], tuple[Any, ...]] = lambda path: (path,)
     check_names: Callable[[Sequence[str]], None] = lambda names: None
+    names_instances: bool = True
     is_ordered: bool = False
     is_text: bool = False
 
@@ -109,6 +112,7 @@ FORMATS = [
         read_prediction_blocks,
         starts_prediction_text,
         check_names=check_names,
+        names_instances=False,
         is_ordered=True,
         is_text=True,
     ),

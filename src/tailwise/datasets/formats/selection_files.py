@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,16 +12,17 @@ from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import check_place
 from tailwise.datasets.formats.output_files import check_free
 from tailwise.datasets.formats.read_write import load_contents, write_contents
-from tailwise.datasets.formats.registry import RANKING, find_format_to_write
+from tailwise.datasets.formats.registry import NAMES, RANKING, find_format_to_write
 from tailwise.errors import InputError
 from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.ids import Ids
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import tidy_csr
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["check_writable_target", "load_selection", "names_to_write", "save_selection"]
+__all__ = ["check_writable_target", "load_selection", "names_to_write", "save_selection", "save_with_ids"]
 
 Path = str | os.PathLike[str]
 
@@ -40,7 +40,7 @@ def save_selection(
     *,
     probabilities: Any = None,
     label_names: Any = None,
-    instance_names: Sequence[str] | None = None,
+    instance_names: Any = None,
     format: str | None = None,
 ) -> None:
     """Write a selection with the order of its labels.
@@ -81,12 +81,30 @@ def save_selection(
         ranks=_ranks_of(chosen) if chosen.is_ranked else None,
         scores=None if probabilities is None else _values_at(probabilities, matrix),
         label_names=LabelNames.of(label_names),
-        instance_names=None if instance_names is None else tuple(map(str, instance_names)),
+        instance_names=Ids.of(instance_names),
     )
     if not chosen.is_ranked and find_format_to_write(path, frozenset(), format).is_ordered:
         msg = f"{path} must have a format without an order of labels, as the selection has none. Use .npz or .parquet."
         raise InputError(msg)
     write_contents(path, contents, format)
+
+
+def save_with_ids(path: Path, chosen: Chosen, probabilities: NDArray | None, format: str | None = None) -> None:
+    """Write a selection with its ids, and the probability of each slot; refuse a format that cannot hold ids."""
+    ids, names = chosen.instance_ids, chosen.label_names
+    found = find_format_to_write(path, frozenset({RANKING}), format)
+    if (ids is not None or names is not None) and not (NAMES in found.holds and (ids is None or found.names_instances)):
+        msg = (
+            f"{path} must have a format that holds ids. {found.title} does not. Use .parquet or .jsonl, or write the "
+            "numbers alone: tailwise.save(path, selection.to_csr())."
+        )
+        raise InputError(msg)
+    scores = None
+    if probabilities is not None:
+        is_used = chosen.labels != EMPTY
+        rows, labels = np.nonzero(is_used)[0], chosen.labels[is_used]
+        scores = sp.coo_array((probabilities[is_used], (rows, labels)), shape=chosen.shape).tocsr()
+    save_selection(path, chosen, probabilities=scores, label_names=names, instance_names=ids, format=format)
 
 
 def check_writable_target(path: Path, *, overwrite: bool = True, format: str | None = None) -> None:
@@ -102,7 +120,7 @@ def names_to_write(path: Path, names: LabelNames | None, *, are_needed: bool) ->
     if names is None:
         return None
     try:
-        find_format_to_write(path, frozenset({RANKING})).check_names(names.ids)
+        find_format_to_write(path, frozenset({RANKING})).check_names(names.texts)
     except InputError:
         if are_needed:
             raise

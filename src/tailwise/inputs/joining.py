@@ -1,0 +1,163 @@
+"""Several inputs joined by id: their instances and labels put in the order of the first one.
+
+Inputs without ids are joined by position, as rows and columns of matrices are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+
+from tailwise.errors import InputError
+from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.id_tables import TableEntries, read_table
+from tailwise.inputs.ids import Ids, describe_kinds
+from tailwise.inputs.label_names import LabelNames
+from tailwise.inputs.matrices import build_csr
+from tailwise.inputs.priors import LabelPriors
+from tailwise.inputs.table_columns import is_table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Space", "as_chosen", "common_rows", "renumber_columns"]
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """The instances and labels of an input, in whose order others are put.
+
+    Attributes
+    ----------
+    name : str
+        The parameter that they are of, for error messages.
+    instance_ids, label_names : Ids, LabelNames or None
+        The ids of both, if known.
+    """
+
+    name: str
+    instance_ids: Ids | None = None
+    label_names: LabelNames | None = None
+
+    def read_chosen(self, selection: Any, name: str, *, may_have_more: bool = False) -> Any:
+        """Put a selection that has ids in this order; instances that it does not hold have no labels.
+
+        Anything without ids is returned unchanged. With `may_have_more`, instances that are not here are dropped;
+        otherwise they are refused.
+        """
+        chosen = as_chosen(selection, name) if is_table(selection) else selection
+        if not isinstance(chosen, Chosen):
+            return chosen
+        labels = self._place_rows(chosen, name, may_have_more=may_have_more)
+        labels, n_labels = self._place_labels(chosen, labels, name)
+        return chosen if labels is chosen.labels else Chosen(labels, n_labels, is_ranked=chosen.is_ranked)
+
+    def _place_rows(self, chosen: Chosen, name: str, *, may_have_more: bool) -> NDArray:
+        own, given = self.instance_ids, chosen.instance_ids
+        if own is None or given is None or own == given:
+            return chosen.labels
+        rows, _ = common_rows(given, own, name, self.name)
+        if not may_have_more and (is_more := own.positions_of(given) < 0).any():
+            msg = (
+                f"{name} must only hold instances of {self.name}. {int(is_more.sum()):,} are not there, "
+                f"{given[int(np.argmax(is_more))]!r} for instance. Remove them first."
+            )
+            raise InputError(msg)
+        return np.where(rows[:, None] >= 0, chosen.labels[rows], np.int32(EMPTY))
+
+    def _place_labels(self, chosen: Chosen, labels: NDArray, name: str) -> tuple[NDArray, int]:
+        own, given = self.label_names, chosen.label_names
+        if own is None or given is None or np.array_equal(own.values, given.values):
+            return labels, chosen.n_labels
+        numbers = own.positions_of(given)
+        is_used = np.zeros(len(given), dtype=bool)
+        is_used[labels[labels != EMPTY]] = True
+        if (is_used & (numbers < 0)).any():
+            _refuse_labels(given, is_used & (numbers < 0), own, name, self.name)
+        return np.where(labels != EMPTY, numbers[labels], EMPTY).astype(np.int32), len(own)
+
+    def read_priors(self, priors: LabelPriors) -> LabelPriors:
+        """Training frequencies of these labels; a label that the training data do not hold never occurred there."""
+        given = priors.label_names
+        if given is None or self.label_names is None or np.array_equal(given.values, self.label_names.values):
+            return priors
+        numbers = given.positions_of(self.label_names)
+        if (numbers < 0).all():
+            _refuse_nothing("label", given, self.label_names, "priors", self.name)
+        counts = np.where(numbers >= 0, priors.counts[numbers], 0.0)
+        return LabelPriors(counts, priors.n_instances).with_names(self.label_names)
+
+    def read_totals(self, totals: Any) -> Any:
+        """Totals with the labels of this space; all their labels must be among these."""
+        given = LabelNames.of(getattr(totals, "label_names", None))
+        if given is None or self.label_names is None or np.array_equal(given.values, self.label_names.values):
+            return totals
+        numbers = given.positions_of(self.label_names)
+        if (numbers < 0).all():
+            _refuse_nothing("label", given, self.label_names, "context", self.name)
+        return totals.at_labels(numbers, self.label_names)
+
+    def refuse_no_label(self, given: Ids, name: str) -> NoReturn:
+        """Say that an input has no label in common with this one."""
+        assert self.label_names is not None
+        _refuse_nothing("label", given, self.label_names, name, self.name)
+
+
+def as_chosen(table: Any, name: str) -> Chosen:
+    """Read a selection from a table of ids, ranked by a column of ranks or, without one, of probabilities."""
+    found = read_table(table, name=name, needs_values=False)
+    if not sp.issparse(found.matrix):
+        chosen = Chosen.of(sp.csr_array(found.matrix), name=name)
+        return chosen.with_ids(found.instance_ids, found.label_names)
+    return _ranked(found).with_ids(found.instance_ids, found.label_names)
+
+
+def _ranked(found: TableEntries) -> Chosen:
+    matrix = found.matrix
+    has_scores = bool((matrix.data != 1).any())
+    keys = -matrix.data.astype(np.float64) if found.ranks is None else found.ranks
+    counts = np.diff(matrix.indptr)
+    rows = np.repeat(np.arange(counts.size), counts)
+    order = np.lexsort((matrix.indices, keys, rows))
+    labels = np.full((counts.size, max(1, int(counts.max()))), EMPTY, dtype=np.int32)
+    labels[np.arange(labels.shape[1]) < counts[:, None]] = matrix.indices[order]
+    return Chosen(labels, matrix.shape[1], is_ranked=found.ranks is not None or has_scores)
+
+
+def common_rows(given: Ids, wanted: Ids, given_name: str, wanted_name: str) -> tuple[NDArray, int]:
+    """Where each wanted instance stands among the given ones, -1 for nowhere, and how many are found."""
+    rows = given.positions_of(wanted.check_unique())
+    n_found = int((rows >= 0).sum())
+    if n_found == 0:
+        _refuse_nothing("instance", given, wanted, given_name, wanted_name)
+    return rows, n_found
+
+
+def renumber_columns(matrix: sp.csr_array, numbers: NDArray, n_labels: int) -> sp.csr_array:
+    """Give the columns of a matrix other numbers, among `n_labels`; columns with number -1 are dropped."""
+    columns = numbers[matrix.indices]
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    is_kept = columns >= 0
+    rows, columns, values = rows[is_kept], columns[is_kept], matrix.data[is_kept]
+    order = np.lexsort((columns, rows))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=matrix.shape[0]))])
+    return build_csr(values[order], columns[order], indptr, (matrix.shape[0], n_labels))
+
+
+def _refuse_nothing(what: str, given: Ids, wanted: Ids, given_name: str, wanted_name: str) -> NoReturn:
+    kinds = describe_kinds(given, wanted, given_name, wanted_name)
+    msg = f"{given_name} and {wanted_name} must have {what}s in common. They have none. {kinds}"
+    raise InputError(msg)
+
+
+def _refuse_labels(given: Ids, is_strange: NDArray, own: Ids, name: str, own_name: str) -> NoReturn:
+    if is_strange.sum() == len(given):
+        _refuse_nothing("label", given, own, name, own_name)
+    msg = (
+        f"{name} must only hold labels of {own_name}. {int(is_strange.sum()):,} are not there, "
+        f"{given[int(np.argmax(is_strange))]!r} for instance. Remove them, or add them to {own_name}."
+    )
+    raise InputError(msg)

@@ -1,0 +1,131 @@
+"""Truth and selections joined by id, compared with the same matrices put in order by hand."""
+
+import numpy as np
+import pytest
+
+import tailwise as tw
+from tailwise.errors import InputError
+
+pd = pytest.importorskip("pandas")
+METRICS = ["precision", "recall", "macro-f1", "coverage", "micro-f1", "ndcg"]
+CHOSEN = {"ann": ["tea", "jam"], "bob": ["tea", "nut"], "eve": ["egg", "tea"], "dan": ["nut", "jam"]}
+TRUE = {"eve": ["egg"], "ann": ["jam", "oil"], "zoe": ["tea"]}
+
+
+def make_table(lists, *names, ranks=True):
+    rows = [(instance, label, rank) for instance, labels in lists.items() for rank, label in enumerate(labels, 1)]
+    frame = pd.DataFrame(rows, columns=[*names, "rank"])
+    return frame if ranks else frame[list(names)]
+
+
+def by_hand(instances, labels, lists):
+    """A 0/1 matrix of the true labels, and an array of the chosen ones."""
+    truth = np.array([[label in TRUE.get(each, ()) for label in labels] for each in instances], dtype=int)
+    chosen = [[labels.index(label) for label in lists.get(each, ())] for each in instances]
+    return truth, np.array([[*row, -1, -1][:2] for row in chosen])
+
+
+@pytest.mark.parametrize(
+    ("instances", "rows"), [("common", ["eve", "ann"]), ("all", ["eve", "ann", "zoe", "bob", "dan"])]
+)
+def test_the_instances_of_both_and_the_labels_of_either(instances, rows):
+    labels = ["egg", "jam", "oil", "tea", "nut"]
+    found = tw.evaluate(
+        make_table(TRUE, "user", "item", ranks=False),
+        make_table(CHOSEN, "who_id", "item").rename(columns={"who_id": "user"}),
+        METRICS,
+        instances=instances,
+    )
+    expected = tw.evaluate(*by_hand(rows, labels, CHOSEN), METRICS)
+    assert dict(found) == pytest.approx(dict(expected))
+    assert list(found.instance_ids) == rows
+    assert sorted(found.label_names) == sorted(labels)
+    assert found.n_instances == len(rows)
+    assert found.notes[0] == "2 instances are in both, of 3 in truth and 4 in selection"
+    table = dict(zip(found.per_label()["label"], found.per_label()["condition_positives"], strict=True))
+    assert table["oil"] == 1
+
+
+def test_why_a_macro_average_is_low():
+    found = tw.evaluate(make_table(TRUE, "user", "item", ranks=False), make_table(CHOSEN, "user", "item"), ["macro-f1"])
+    assert str(found).splitlines() == [
+        "Evaluation of 2 instances and 5 labels",
+        "  macro-f1  0.4000",
+        "  2 instances are in both, of 3 in truth and 4 in selection",
+        "  averages over labels are over all 5 labels, 3 of which have a true instance here; labels='present' averages "
+        "over these",
+    ]
+    present = tw.evaluate(
+        make_table(TRUE, "user", "item", ranks=False),
+        make_table(CHOSEN, "user", "item"),
+        ["macro-f1"],
+        labels="present",
+    )
+    assert present.notes[1] == "averages over labels are over 3 labels with a true instance"
+
+
+def make_batch(n=20, m=6, seed=0):
+    rng = np.random.default_rng(seed)
+    probabilities = rng.beta(0.5, 2.0, (n, m))
+    users, items = [f"u{i}" for i in range(n)], [f"i{j}" for j in range(m)]
+    return pd.DataFrame(probabilities, index=users, columns=items), rng.random((n, m)) < probabilities
+
+
+def test_a_selection_with_probabilities_priors_and_weights():
+    frame, truth = make_batch()
+    order, columns = [7, 3, 11, 0], [4, 0, 5, 1, 2, 3]
+    known = pd.DataFrame(truth.astype(int), index=frame.index, columns=frame.columns).iloc[order, columns]
+    selection = tw.select(frame, "macro-f1", 2)
+    priors = pd.DataFrame({"doc": ["a", "b", "b"], "label": ["i4", "i4", "i1"]})
+    options = {"label_weights": {"i2": 3.0}, "probabilities": frame, "priors": priors}
+    found = tw.evaluate(known, selection, ["macro-f1", "precision", "ps-precision"], **options)
+    counts = np.zeros(6)
+    counts[[0, 3]] = 2, 1  # in the order of the columns of truth
+    expected = tw.evaluate(
+        known.to_numpy(),
+        np.argsort(columns)[selection.labels[order]],
+        ["macro-f1", "precision", "ps-precision"],
+        label_weights={4: 3.0},
+        probabilities=frame.to_numpy()[order][:, columns],
+        priors=tw.LabelPriors(counts, 2),
+    )
+    assert dict(found) == pytest.approx(dict(expected))
+    assert found.expected == pytest.approx(expected.expected)
+    by_position = tw.evaluate(known, selection, ["precision"], probabilities=frame.to_numpy()[:, columns])
+    assert by_position.expected["precision"] == pytest.approx(expected.expected["precision"])
+    with pytest.raises(InputError, match=r"probabilities must have the 20 instances of selection\. Got 3\. Give their"):
+        tw.evaluate(known, selection, probabilities=frame.to_numpy()[:3])
+
+
+def test_nothing_in_common():
+    selection = make_table(CHOSEN, "user", "item")
+    with pytest.raises(InputError, match=r"selection and truth must have instances in common\. They have none"):
+        tw.evaluate(pd.DataFrame({"user": ["x"], "item": ["tea"]}), selection)
+    with pytest.raises(InputError, match=r"ids of selection are text .*those of truth are integers \(1\)"):
+        tw.evaluate(pd.DataFrame({"user": [1], "item": ["tea"]}), selection)
+    with pytest.raises(InputError, match=r"selection and truth must have labels in common\. They have none"):
+        tw.evaluate(pd.DataFrame({"user": ["ann"], "item": ["x"]}), selection)
+
+
+def test_options_that_are_refused():
+    truth, selection = make_table(TRUE, "user", "item", ranks=False), make_table(CHOSEN, "user", "item")
+    with pytest.raises(InputError, match=r"instances must be one of common, all\. Got 'some'"):
+        tw.evaluate(truth, selection, instances="some")
+    with pytest.raises(InputError, match=r"filter numbers the instances of truth, and selection lacks some of them"):
+        tw.evaluate(truth, selection, filter=[[0, 0]])
+    with pytest.raises(
+        InputError, match=r"truth must hold only 0 and 1\. Got 0\.5\. Give true labels, not probabilities"
+    ):
+        tw.evaluate(truth.assign(score=0.5), selection)
+    named = tw.evaluate(truth.rename(columns={"user": "who"}), selection, ["recall"], instance="who", label="item")
+    assert named["recall"] == tw.evaluate(truth, selection, ["recall"])["recall"]
+
+
+def test_wide_truth_and_a_wide_selection():
+    frame, truth = make_batch()
+    known = pd.DataFrame(truth.astype(int), index=frame.index, columns=frame.columns)
+    chosen = tw.select(frame, "macro-f1", 2).to_csr().toarray()
+    wide = pd.DataFrame(chosen, index=frame.index, columns=frame.columns)
+    assert tw.evaluate(known, wide[::-1], ["macro-f1"])["macro-f1"] == pytest.approx(
+        tw.evaluate(truth.astype(int), chosen.astype(bool), ["macro-f1"])["macro-f1"]
+    )
