@@ -54,6 +54,7 @@ def test_the_folder_holds_what_python_gives(place, capsys):
         "priors.npz",
         "probabilities.npz",
         "run.json",
+        "run.toml",
         "selection.npz",
         "selection.tsv",
         "truth.npz",
@@ -395,7 +396,7 @@ def test_a_full_disk_leaves_the_earlier_run(place, capsys, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(LabelTree, "save", fail)
-    assert main([*RUN, "--overwrite"]) == 2
+    assert main([*RUN, "--overwrite"]) == 3
     assert "out could not be written: No space left on device" in capsys.readouterr().err
     assert (place / "out" / "run.json").read_bytes() == before
     assert sorted(path.name for path in place.iterdir()) == ["data", "out"]

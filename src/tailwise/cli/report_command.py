@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from typing import Any
 
 from tailwise.cli.options import add_command
@@ -31,7 +30,6 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--alphas", type=_parse_alphas, metavar="LIST", help="mixtures of the trade-off curve, separated by commas"
     )
-    parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
     parser.set_defaults(run=_run)
 
 
@@ -43,7 +41,7 @@ def _run(options: argparse.Namespace) -> int:
     find_record(options.folder)
     output = options.output or os.path.join(options.folder, "report.html")
     with reserved_file(output, overwrite=options.overwrite) as draft:
-        progress = sys.stderr.isatty() and not options.quiet
+        progress = options.progress
         page = build_page(options.folder, alphas=options.alphas, progress=progress)
         with written_beside(draft) as file:
             file.write(page.encode("utf-8"))
