@@ -98,14 +98,14 @@ def tell(words: str, level: int = logging.INFO, *, as_json: bool = False) -> Non
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         words = json.dumps({"time": now, "level": logging.getLevelName(level).lower(), "message": words})
     else:
-        words = f"tailwise: {_without_controls(words)}"
+        words = "tailwise: " + without_controls(words).replace("\n", "\n  ")
     with suppress(OSError):
         print(words, file=sys.stderr, flush=True)
 
 
-def _without_controls(text: str) -> str:
-    """Escape control characters, which a name in a file may hold to steer a terminal, and indent all but one line."""
-    return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text).replace("\n", "\n  ")
+def without_controls(text: str) -> str:
+    """Escape control characters, except line ends; a name in a file may hold some to steer a terminal."""
+    return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 class _Printer(logging.Handler):

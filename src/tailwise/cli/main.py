@@ -12,15 +12,18 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from tailwise import __version__
+from tailwise.cli import calibrate_command as calibrate
 from tailwise.cli import data_command as data
 from tailwise.cli import demo_command as demo
 from tailwise.cli import doctor_command as doctor
 from tailwise.cli import evaluate_command as evaluate
 from tailwise.cli import experiment_command as experiment
+from tailwise.cli import explain_command as explain
 from tailwise.cli import predict_command as predict
 from tailwise.cli import report_command as report
 from tailwise.cli import run_command as run
 from tailwise.cli import select_command as select
+from tailwise.cli import trade_off_command as trade_off
 from tailwise.cli import train_command as train
 from tailwise.cli import warm_up_command as warm_up
 from tailwise.cli.announce import drop_output, messages_shown, tell, usable_streams
@@ -46,6 +49,10 @@ examples:
       the benchmarks that can be downloaded, or imitated by synthetic data
 """
 
+COMMANDS = (
+    *(select, evaluate, explain, trade_off, train, predict, calibrate),
+    *(run, experiment, report, data, demo, warm_up, doctor),
+)
 DEBUG = "TAILWISE_DEBUG"  # if set to 1, every error shows its traceback
 QUIET = "TAILWISE_QUIET"  # if set to 1, no command tells anything but warnings and errors
 
@@ -110,7 +117,7 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tailwise {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (select, evaluate, train, predict, run, experiment, report, data, demo, warm_up, doctor):
+    for command in COMMANDS:
         command.add_parser(commands)
     return parser
 

@@ -123,6 +123,15 @@ def parse_budget(text: str) -> int | None:
         raise argparse.ArgumentTypeError(msg) from error
 
 
+def parse_alphas(text: str) -> list[float]:
+    """Parse the weights of a trade-off curve."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        msg = f"alphas must be numbers from 0 to 1, separated by commas. Got {text!r}."
+        raise argparse.ArgumentTypeError(msg) from error
+
+
 def _parse_group_size(text: str) -> int | str:
     if text == "auto":
         return text

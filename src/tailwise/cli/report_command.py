@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import Any
 
-from tailwise.cli.options import add_command
+from tailwise.cli.options import add_command, parse_alphas
 
 EXAMPLES = """\
 examples:
@@ -28,7 +28,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: RUN_DIR/report.html)")
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     parser.add_argument(
-        "--alphas", type=_parse_alphas, metavar="LIST", help="mixtures of the trade-off curve, separated by commas"
+        "--alphas", type=parse_alphas, metavar="LIST", help="mixtures of the trade-off curve, separated by commas"
     )
     parser.set_defaults(run=_run)
 
@@ -48,11 +48,3 @@ def _run(options: argparse.Namespace) -> int:
     if not options.quiet:
         print(f"{len(page) / 1e6:.1f} MB written to {output}")
     return 0
-
-
-def _parse_alphas(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError as error:
-        msg = f"alphas must be numbers from 0 to 1, separated by commas. Got {text!r}."
-        raise argparse.ArgumentTypeError(msg) from error

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailwise.errors import InputError
 from tailwise.expectations.terms import check_value, locate, raise_failure
 from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.totals import Totals
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from tailwise.certificates.certificate import Certificate
     from tailwise.certificates.proof import Proof
     from tailwise.kernels.label_state import State
+    from tailwise.selection.explain import Explainer
+    from tailwise.selection.reasons import Explanation, LabelExplanation
     from tailwise.utilities import Utility
 
 __all__ = ["Selection", "present"]
@@ -75,6 +79,79 @@ class Selection(Chosen):
     certificate: Certificate | None = None
     is_ranked: bool = True
     totals: Totals | None = None
+    problem: Problem | None = None  # what was solved, from which explanations are made
+
+    def explain(self, instance: Any, *, others: int = 5, priors: Any = None) -> Explanation:
+        """Explain why an instance was given its labels, and not the next best.
+
+        Gains are those at the final totals: what the utility would lose without a chosen label, or gain by another.
+
+        Parameters
+        ----------
+        instance : int or str
+            The instance.
+        others : int
+            How many labels that were not chosen are explained, best gain first.
+        priors : LabelPriors or 0/1 matrix of training labels, optional
+            To state training frequencies.
+
+        Returns
+        -------
+        Explanation
+            Print it, or use ``labels``, ``others``, ``sentence`` and ``to_dict()``.
+
+        Examples
+        --------
+        >>> import numpy as np, tailwise as tw
+        >>> selection = tw.select(np.array([[0.9, 0.4], [0.8, 0.1], [0.9, 0.2]]), "macro-f1", k=1)
+        >>> print(selection.explain(0).labels[0].sentence)
+        label 1 (40.0%, 2nd by probability) is chosen: without it the utility would be 0.17 lower. It is chosen for \
+1 instance, 0.7 expected.
+        """
+        return self._explainer.explain(instance, others=others, priors=priors)
+
+    def explain_label(self, label: Any, *, others: int = 5, priors: Any = None) -> LabelExplanation:
+        """Explain where a label is chosen, and what it gains there.
+
+        Parameters
+        ----------
+        label : int or str
+            The label: its number, or its name if labels have names.
+        others : int
+            How many instances without the label are listed, the most probable first.
+        priors : LabelPriors or 0/1 matrix of training labels, optional
+            To state training frequencies.
+
+        Returns
+        -------
+        LabelExplanation
+            Print it, or use ``instances``, ``others``, ``sentence`` and ``to_dict()``.
+
+        Examples
+        --------
+        >>> import numpy as np, tailwise as tw
+        >>> selection = tw.select(np.array([[0.9, 0.4], [0.8, 0.1], [0.9, 0.2]]), "macro-f1", k=1)
+        >>> selection.explain_label(1).times_chosen
+        1
+        """
+        return self._explainer.explain_label(label, others=others, priors=priors)
+
+    @cached_property
+    def _explainer(self) -> Explainer:
+        from tailwise.selection.explain import Explainer  # imported when needed, because it imports `resolve`
+
+        if self.problem is None:
+            msg = (
+                "An explanation needs the probabilities, which a selection from a file or another process does not "
+                "hold. Use tailwise.selection.explain.explainer_of(probabilities, selection, utility)."
+            )
+            raise InputError(msg)
+        rules = self.problem.rules
+        return Explainer(self.problem.expectation, self, rules.budgets if rules.has_budget else None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what cannot go to another process: addresses of compiled formulas."""
+        return {name: value for name, value in vars(self).items() if name not in ("problem", "_explainer")}
 
     def __repr__(self) -> str:
         n, k = self.labels.shape
@@ -105,6 +182,7 @@ def present(problem: Problem, outcome: Outcome, proof: Proof | None, seconds: fl
         problem.expectation.name,
         None if proof is None else proof.certificate(problem, value, filled=value - unfilled),
         totals=_totals_of(problem, labels, state),
+        problem=problem,
     )
 
 

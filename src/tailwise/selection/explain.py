@@ -1,0 +1,258 @@
+"""Why these labels: gains at the final totals of a selection, of tailwise or of another tool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.errors import InputError
+from tailwise.expectations.terms import locate, raise_failure
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.checks import check_choice, check_size, is_integer
+from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.paths import Source
+from tailwise.inputs.priors import LabelPriors
+from tailwise.kernels.label_ascent import make_row_prices, price_rows
+from tailwise.kernels.label_state import Q
+from tailwise.kernels.rows import Rows
+from tailwise.selection.reasons import Explanation, LabelExplanation, Reason
+from tailwise.selection.resolve import check_context, describe_batch, make_expectation
+from tailwise.selection.rules import check_budgets
+from tailwise.utilities import as_utility
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tailwise.expectations.expectation import Expectation
+    from tailwise.inputs.label_names import LabelNames
+
+__all__ = ["Explainer", "explainer_of", "find_label", "find_row"]
+
+N_OTHERS = 5
+N_NEAREST = 3
+
+
+class Explainer:
+    """Explains a selection of one batch.
+
+    Parameters
+    ----------
+    expectation : Expectation
+        What was maximised, with the candidates.
+    chosen : Chosen
+        The selection.
+    budgets : ndarray of shape (n,) or None
+        The budget of each instance; None for no budget.
+    instance_names : sequence of str, optional
+        One name per instance.
+    """
+
+    def __init__(
+        self,
+        expectation: Expectation,
+        chosen: Chosen,
+        budgets: NDArray | None,
+        instance_names: Sequence[str] | None = None,
+    ) -> None:
+        self.expectation, self.chosen, self.budgets, self.instance_names = expectation, chosen, budgets, instance_names
+        self.candidates = expectation.candidates
+        self.positions, others = locate(chosen, self.candidates)
+        self.state = expectation.count(self.positions, others)
+
+    def explain(self, instance: Any, *, others: int = N_OTHERS, priors: Any = None) -> Explanation:
+        """Explain the labels of one instance; see :meth:`Selection.explain`."""
+        i, counts = find_row(instance, self.chosen.n_instances, self.instance_names), _count_training(priors)
+        others = check_size("others", others, 0)
+        own = self.chosen.labels[i][self.chosen.labels[i] != EMPTY]
+        labels, values, ranks = self._read_row(i)
+        is_free = ~np.isin(labels, own)
+        place = {int(j): x for x, j in enumerate(labels)}
+        mine = [place.get(int(j), -1) for j in own]
+        own_values = np.array([values[x] if x >= 0 else 0.0 for x in mine])
+        own_gains = self._gains(own, own_values, are_chosen=True)
+        free_gains = self._gains(labels[is_free], values[is_free], are_chosen=False)
+        bar = self._find_bar(i, own.size, own_gains)
+        order = np.lexsort((labels[is_free], -free_gains))[:others]
+
+        def describe(j: int, x: int, gain: float, *, is_chosen: bool) -> Reason:
+            e, rank = (values[x], int(ranks[x])) if x >= 0 else (0.0, None)
+            lacks = None if is_chosen else max(0.0, (0.0 if bar is None else bar) - gain)
+            held_back = None if is_chosen else "gain" if bar is None else "budget"
+            return self._reason(j, is_chosen, float(e), rank, gain, lacks, held_back, counts)
+
+        chosen = [describe(int(j), x, float(g), is_chosen=True) for j, x, g in zip(own, mine, own_gains, strict=True)]
+        free = [(int(j), place[int(j)]) for j in labels[is_free][order]]
+        rest = [describe(j, x, float(g), is_chosen=False) for (j, x), g in zip(free, free_gains[order], strict=True)]
+        chosen.sort(key=lambda reason: (-reason.gain, reason.label))
+        budget = None if self.budgets is None else int(self.budgets[i])
+        utility = str(self.expectation.utility)
+        return Explanation(i, self._name_instance(i), tuple(chosen), tuple(rest), budget, labels.size, utility)
+
+    def explain_label(self, label: Any, *, others: int = N_OTHERS, priors: Any = None) -> LabelExplanation:
+        """Explain where one label is chosen; see :meth:`Selection.explain_label`."""
+        j, counts = find_label(label, self.candidates.n_labels, self.candidates.label_names), _count_training(priors)
+        rows = self.candidates.rows
+        entries = np.flatnonzero(rows.labels == j)
+        instances = np.searchsorted(rows.indptr, entries, side="right") - 1
+        values = rows.values[entries].astype(np.float64)
+        own = np.flatnonzero((self.chosen.labels == j).any(axis=1))
+        probability = dict(zip(instances.tolist(), values.tolist(), strict=True))
+        own_values = np.array([probability.get(i, 0.0) for i in own.tolist()])
+        is_free = ~np.isin(instances, own)
+        free = np.flatnonzero(is_free)[np.argsort(-values[is_free], kind="stable")[: check_size("others", others, 0)]]
+        return LabelExplanation(
+            j,
+            self._name_label(j),
+            own.size,
+            entries.size,
+            float(self.expectation.batch.condition_positives[j]),
+            None if counts is None else int(counts[j]),
+            self._list_instances(j, own, own_values, are_chosen=True),
+            self._list_instances(j, instances[free], values[free], are_chosen=False),
+        )
+
+    def _list_instances(
+        self, j: int, instances: NDArray, values: NDArray, *, are_chosen: bool
+    ) -> tuple[tuple[int, float, float], ...]:
+        gains = self._gains(np.full(instances.size, j, dtype=np.int32), values, are_chosen=are_chosen)
+        order = np.lexsort((instances, -gains))
+        return tuple((int(instances[x]), float(values[x]), float(gains[x])) for x in order)
+
+    def _read_row(self, i: int) -> tuple[NDArray, NDArray, NDArray]:
+        """Return the candidates of an instance, their probabilities, and their ranks by these."""
+        rows = self.candidates.rows
+        part = slice(rows.indptr[i], rows.indptr[i + 1])
+        labels, values = rows.labels[part], rows.values[part].astype(np.float64)
+        ranks = np.empty(labels.size, dtype=np.int64)
+        ranks[np.lexsort((labels, -values))] = np.arange(1, labels.size + 1)
+        return labels, values, ranks
+
+    def _find_bar(self, i: int, size: int, gains: NDArray) -> float | None:
+        """Return the gain of the weakest chosen label, or None if the instance has room for another one."""
+        if self.budgets is None or size < self.budgets[i] or size == 0:
+            return None
+        return float(gains.min())
+
+    def _gains(self, labels: NDArray, values: NDArray, *, are_chosen: bool) -> NDArray:
+        """Return what each label would lose without an instance of this probability, or gain with one."""
+        n, dtype = labels.size, self.candidates.rows.values.dtype
+        if n == 0:
+            return np.empty(0)
+        # Each label as an instance of one candidate, whose own gain or best other gain is asked for.
+        rows = Rows(np.arange(n + 1, dtype=np.int64), labels.astype(np.int32), values.astype(dtype))
+        chosen = np.full((n, 1), 0 if are_chosen else EMPTY, dtype=np.int32)
+        held, prices = np.full(n, int(are_chosen), dtype=np.int64), make_row_prices(n)
+        for array in rows:
+            array.flags.writeable = False
+        price_rows(rows, self.expectation.terms, self.state, chosen, held, prices, 0, n)
+        raise_failure(self.expectation.utility)
+        return prices.weakest if are_chosen else prices.other
+
+    def _reason(
+        self,
+        j: int,
+        is_chosen: bool,  # noqa: FBT001 - in the order of the fields
+        e: float,
+        rank: int | None,
+        gain: float,
+        lacks: float | None,
+        held_back: str | None,
+        counts: NDArray | None,
+    ) -> Reason:
+        times = int(self.state.counts[j, Q] - self.expectation.context.q[j])
+        expected = float(self.expectation.batch.condition_positives[j])
+        training = None if counts is None else int(counts[j])
+        return Reason(j, self._name_label(j), is_chosen, e, rank, gain, lacks, held_back, times, expected, training)
+
+    def _name_label(self, j: int) -> str:
+        names = self.candidates.label_names
+        return f"label {j}" if names is None else names.title_of(j)
+
+    def _name_instance(self, i: int) -> str:
+        return f"Instance {i}" if self.instance_names is None else self.instance_names[i]
+
+
+def explainer_of(
+    probabilities: Any,
+    selection: Any,
+    utility: Any,
+    k: Any = None,
+    *,
+    expectation: str = "exact",
+    priors: Any = None,
+    condition_positives: Any = None,
+    label_names: Any = None,
+) -> Explainer:
+    """Explain any selection; parameters are those of :func:`expected_utility`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tailwise.selection.explain import explainer_of
+    >>> probabilities = np.array([[0.9, 0.4, 0.1], [0.8, 0.1, 0.7], [0.9, 0.2, 0.1]])
+    >>> print(explainer_of(probabilities, np.array([[1], [2], [0]]), "macro-f1").explain(0).sentence)
+    Instance 0 was given 1 label that add most to macro-f1 of the whole batch; the least probable of them is only 2nd \
+by probability.
+    """
+    check_choice("expectation", expectation, ("exact", "semi"))
+    source = Source.of(probabilities, label_names=label_names)
+    utility = as_utility(utility, priors := source.read_priors(priors))
+    candidates = Candidates.of(source.matrix).with_names(source.names)
+    n, m = candidates.shape
+    chosen = Chosen.of(source.read_selection(selection), m, n_instances=n, like="probabilities")
+    budgets = (chosen.labels != EMPTY).sum(axis=1) if k is None else check_budgets(k, n, m)
+    context = check_context(None, utility, m, candidates.label_names)
+    batch = describe_batch(candidates, budgets, priors, condition_positives, context)
+    made = make_expectation(expectation, utility, candidates, batch, context)
+    names = None if source.contents is None else source.contents.instance_names
+    return Explainer(made, chosen, budgets, names)
+
+
+def find_row(instance: Any, n_instances: int, names: Sequence[str] | None = None) -> int:
+    """Return the row of an instance, given by its name or its number; names come first."""
+    if isinstance(instance, str):
+        if names is not None and instance in names:
+            return names.index(instance)
+        if not instance.isdecimal():
+            msg = f"instance must be one of the batch. Got {instance!r}. {_suggest(instance, names, n_instances)}"
+            raise InputError(msg)
+        instance = int(instance)
+    if not is_integer(instance) or not 0 <= instance < n_instances:
+        came = f"Got {instance!r}. {_suggest(str(instance), names, n_instances)}"
+        msg = f"instance must be one of the batch. {came}"
+        raise InputError(msg)
+    return int(instance)
+
+
+def find_label(label: Any, n_labels: int, names: LabelNames | None = None) -> int:
+    """Return the number of a label, given by its identifier, its title or its number; names come first."""
+    if isinstance(label, str):
+        if names is not None and (found := names.number_of(label)) is not None:
+            return found
+        if names is not None and names.titles is not None and label in names.titles:
+            return names.titles.index(label)
+        known = None if names is None else tuple(filter(None, (*names.ids, *(names.titles or ()))))
+        if not label.isdecimal():
+            msg = f"label must be one of the batch. Got {label!r}. {_suggest(label, known, n_labels)}"
+            raise InputError(msg)
+        label = int(label)
+    if not is_integer(label) or not 0 <= label < n_labels:
+        msg = f"label must be one of the batch. Got {label!r}. Use a number from 0 to {n_labels - 1}."
+        raise InputError(msg)
+    return int(label)
+
+
+def _suggest(name: str, names: Sequence[str] | None, size: int) -> str:
+    from difflib import get_close_matches
+
+    near = [] if names is None else get_close_matches(name, names, n=N_NEAREST, cutoff=0.5)
+    if near:
+        return f"The nearest names are {', '.join(map(repr, near))}."
+    return f"Use a number from 0 to {size - 1}{'' if names is None else ', or a name'}."
+
+
+def _count_training(priors: Any) -> NDArray | None:
+    return None if priors is None else LabelPriors.from_labels(priors).counts
