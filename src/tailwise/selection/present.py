@@ -105,7 +105,7 @@ class Selection(Chosen):
         >>> import numpy as np, tailwise as tw
         >>> selection = tw.select(np.array([[0.9, 0.4], [0.8, 0.1], [0.9, 0.2]]), "macro-f1", k=1)
         >>> print(selection.explain(0).labels[0].sentence)
-        label 1 (40.0%, 2nd by probability) is chosen: without it the utility would be 0.17 lower. It is chosen for \
+        label 1 (40.0%, 2nd by probability) is chosen: without it the utility would be 0.18 lower. It is chosen for \
 1 instance, 0.7 expected.
         """
         return self._explainer.explain(instance, others=others, priors=priors)
