@@ -36,7 +36,7 @@ RANKS = {
     "warming": 7,
     "doctor": 7,
     "experiments": 8,
-    "report": 9,
+    "reports": 9,
     "cli": 10,
     "": 11,  # tailwise/__init__.py
 }

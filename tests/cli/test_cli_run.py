@@ -18,7 +18,7 @@ from tailwise.datasets import find_data_set, load, load_labels, load_priors, loa
 from tailwise.datasets.catalogue.data_folder import write_lock
 from tailwise.models.calibrator import Calibrator
 from tailwise.models.label_tree import LabelTree
-from tailwise.report.comparison import judge
+from tailwise.reports.comparison import judge
 from tailwise.runs.run_folder import read_run_folder
 
 QUICK = ("--max-epochs", "3", "--arity", "4", "--leaf-size", "8")

@@ -97,7 +97,7 @@ def _compare(data: LongTail, k: int) -> dict[str, Evaluation]:
 
 def _print_tables(k: int, rows: dict[str, Evaluation]) -> None:
     from tailwise.experiments.results import Table
-    from tailwise.report.tables import to_text
+    from tailwise.reports.tables import to_text
 
     for what, columns in (("Instance-wise metrics", INSTANCE_COLUMNS), ("Macro averages and coverage", MACRO_COLUMNS)):
         print(f"\n{what} at {k}, percent (* best, ' second best)")
@@ -107,7 +107,7 @@ def _print_tables(k: int, rows: dict[str, Evaluation]) -> None:
 def _draw(data: LongTail, rows: dict[str, Evaluation], folder: Path) -> Path:
     from tailwise.errors import FileError
     from tailwise.experiments import trade_off
-    from tailwise.report.figures import save_trade_off
+    from tailwise.reports.figures import save_trade_off
 
     curve = trade_off(data.probabilities, "precision", "macro-f1", PICTURED_BUDGET, truth=data.truth)
     others = {name: (values["precision"], values["macro-f1"]) for name, values in rows.items()}

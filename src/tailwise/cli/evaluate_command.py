@@ -107,7 +107,7 @@ def _print_csv(evaluation: Any) -> None:
 
 def _print_bins(evaluation: Any) -> None:
     from tailwise.experiments.results import Table
-    from tailwise.report.tables import to_text
+    from tailwise.reports.tables import to_text
 
     columns = {"macro_precision": "mP", "macro_recall": "mR", "macro_f1": "mF1", "coverage": "coverage"}
     rows = {

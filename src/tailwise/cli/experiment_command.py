@@ -69,8 +69,8 @@ def _run(options: argparse.Namespace) -> int:
     from tailwise.experiments.experiment_data import ExperimentData
     from tailwise.experiments.results_folder import ResultsFolder
     from tailwise.experiments.run_experiment import identify, run_experiment, summarise
-    from tailwise.report.experiment_page import save_results
-    from tailwise.report.figures import check_drawing
+    from tailwise.reports.experiment_page import save_results
+    from tailwise.reports.figures import check_drawing
 
     experiment = _specify(options)
     out = Path(options.out)
@@ -119,7 +119,7 @@ def _specify(options: argparse.Namespace) -> Experiment:
 
 
 def _print(results: Results, out: Path) -> None:
-    from tailwise.report.tables import describe_marks, to_text
+    from tailwise.reports.tables import describe_marks, to_text
 
     for table in results.tables:
         marks = describe_marks(table, best="*", second="'")

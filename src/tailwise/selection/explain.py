@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Explainer", "explainer_of", "find_label", "find_row"]
 
 N_OTHERS = 5
+Entries = list[list[tuple[int, float, int, float]]]
 N_NEAREST = 3
 
 
@@ -90,6 +92,28 @@ class Explainer:
         budget = None if self.budgets is None else int(self.budgets[i])
         utility = str(self.expectation.utility)
         return Explanation(i, self._name_instance(i), tuple(chosen), tuple(rest), budget, labels.size, utility)
+
+    def list_all(self, others: int) -> tuple[Entries, Entries]:
+        """Return label, probability, rank and gain of every chosen label, and of the best others, for all instances."""
+        rows, n = self.candidates.rows, self.chosen.n_instances
+        instances = np.repeat(np.arange(n), self.candidates.sizes)
+        values = rows.values.astype(np.float64)
+        order = np.lexsort((rows.labels, -values, instances))
+        ranks = np.empty(values.size, dtype=np.int64)
+        ranks[order] = np.arange(values.size) - rows.indptr[instances] + 1
+        has_slot = self.chosen.labels != EMPTY
+        at, own = np.nonzero(has_slot)[0], self.chosen.labels[has_slot]
+        positions = self.positions[has_slot]
+        entry = np.where(positions >= 0, rows.indptr[at] + positions, 0)
+        is_known = positions >= 0
+        own_values, own_ranks = np.where(is_known, values[entry], 0.0), np.where(is_known, ranks[entry], 0)
+        is_free = np.ones(values.size, dtype=bool)
+        is_free[entry[is_known]] = False
+        free = np.flatnonzero(is_free)
+        gains = self._gains(rows.labels[free], values[free], are_chosen=False)
+        mine = (at, own, own_values, own_ranks, self._gains(own, own_values, are_chosen=True))
+        rest = (instances[free], rows.labels[free], values[free], ranks[free], gains)
+        return _by_instance(n, *mine), _by_instance(n, *rest, most=others)
 
     def explain_label(self, label: Any, *, others: int = N_OTHERS, priors: Any = None) -> LabelExplanation:
         """Explain where one label is chosen; see :meth:`Selection.explain_label`."""
@@ -173,6 +197,26 @@ class Explainer:
 
     def _name_instance(self, i: int) -> str:
         return f"Instance {i}" if self.instance_names is None else self.instance_names[i]
+
+
+def _by_instance(
+    n: int,
+    instances: NDArray,
+    labels: NDArray,
+    values: NDArray,
+    ranks: NDArray,
+    gains: NDArray,
+    most: int | None = None,
+) -> Entries:
+    """Return the entries of each instance, best gain first, at most `most` of them."""
+    order = np.lexsort((labels, -gains, instances))
+    starts = np.searchsorted(instances[order], np.arange(n + 1))
+    found = []
+    for first, last in pairwise(starts.tolist()):
+        part = order[first : last if most is None else min(last, first + most)]
+        parts = (labels[part].tolist(), values[part].tolist(), ranks[part].tolist(), gains[part].tolist())
+        found.append(list(zip(*parts, strict=True)))
+    return found
 
 
 def explainer_of(

@@ -56,6 +56,8 @@ class Reason:
         rarity = f"chosen for {_count(self.times_chosen, 'instance')}, {self.expected:.3g} expected"
         rarity += "" if self.training is None else f", {self.training:,} in training"
         worth = f"{self.name} ({self.probability:.1%}, {place})"
+        if self.chosen and self.gain < 0:
+            return f"{worth} makes up the number of labels: it costs {_size(-self.gain)}. It is {rarity}."
         if self.chosen:
             return f"{worth} is chosen: without it the utility would be {_size(self.gain)} lower. It is {rarity}."
         if self.held_back == "gain":

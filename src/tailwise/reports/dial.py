@@ -12,9 +12,9 @@ from tailwise.experiments.results import MeanCurve, MeanPoint
 from tailwise.experiments.trade_off import check_alphas, trade_off
 from tailwise.inputs.priors import LabelPriors
 from tailwise.progress import track
-from tailwise.report.charts import frame
-from tailwise.report.comparison import Judgement, measure
-from tailwise.report.words import is_share
+from tailwise.reports.charts import frame
+from tailwise.reports.comparison import Judgement, measure
+from tailwise.reports.words import is_share
 from tailwise.runs.run_folder import RunFolder
 from tailwise.selection import select
 from tailwise.utilities import Precision, Utility, as_utility
