@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 
 from tailwise.cli.exit_codes import INTERRUPTED, TERMINATED
@@ -63,20 +63,29 @@ def signals_caught() -> Iterator[Signals]:
     if threading.current_thread() is not threading.main_thread():
         yield signals
         return
-    receiver, sender = os.pipe()
-    os.set_blocking(sender, False)
     before = {number: signal.getsignal(number) for number in CODES}
     for number in (number for number, handler in before.items() if handler != signal.SIG_IGN):
         signal.signal(number, signals.note)
+    try:
+        with nullcontext() if os.name == "nt" else _watched(signals):
+            yield signals
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _watched(signals: Signals) -> Iterator[None]:
+    """Have a thread watch for signals; Windows has no pipe that a signal could be written to."""
+    receiver, sender = os.pipe()
+    os.set_blocking(sender, False)
     wakeup = signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
     watcher = threading.Thread(target=signals.watch, args=(receiver,), daemon=True)
     watcher.start()
     try:
-        yield signals
+        yield
     finally:
         signal.set_wakeup_fd(wakeup)
-        for number, handler in before.items():
-            signal.signal(number, handler)
         os.close(sender)  # which ends the watcher
         watcher.join()
         os.close(receiver)

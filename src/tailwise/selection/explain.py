@@ -230,7 +230,7 @@ def explainer_of(
     condition_positives: Any = None,
     label_names: Any = None,
 ) -> Explainer:
-    """Explain any selection; parameters are those of :func:`expected_utility`.
+    """Explain any selection; parameters are those of :func:`tailwise.expected_utility`.
 
     Examples
     --------
