@@ -20,6 +20,7 @@ SOURCE = ROOT / "src" / "tailwise"
 # Imports point to the same rank or a lower one.
 RANKS = {
     "errors": 0,
+    "progress": 0,
     "kernels": 1,
     "inputs": 2,
     "datasets": 2,
@@ -33,8 +34,9 @@ RANKS = {
     "online": 6,
     "runs": 7,
     "warming": 7,
+    "doctor": 7,
     "experiments": 8,
-    "report": 9,
+    "reports": 9,
     "cli": 10,
     "": 11,  # tailwise/__init__.py
 }

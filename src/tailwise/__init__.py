@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tailwise.metrics import Evaluation, evaluate
     from tailwise.models import Calibrator, LabelTree, reliability, shift_to_priors
     from tailwise.online import OnlineSelector
+    from tailwise.reports.records_page import report
     from tailwise.runs.run import Run, run
     from tailwise.selection import Selection, certify, expected_utility, select
     from tailwise.utilities import LabelPriors
@@ -49,6 +50,7 @@ _HOMES = {
     "load": "tailwise.datasets",
     "monte_carlo": "tailwise.expectations.drawn",
     "reliability": "tailwise.models",
+    "report": "tailwise.reports.records_page",
     "run": "tailwise.runs.run",
     "save": "tailwise.datasets",
     "select": "tailwise.selection",
@@ -77,6 +79,7 @@ __all__ = [
     "load",
     "monte_carlo",
     "reliability",
+    "report",
     "run",
     "save",
     "select",

@@ -5,6 +5,7 @@ TailwiseError
 │   ├── UtilityError                        a utility that is unknown, malformed or incomplete
 │   └── FormulaError                        a formula that cannot be compiled or evaluated
 ├── FileError         (also an OSError)     a file that cannot be read or written
+│   └── MachineError                        the same for want of space, memory or permission
 ├── NumericalError    (also an ArithmeticError)  numbers too extreme to compute with
 └── MissingExtraError (also an ImportError) an optional dependency that is not installed
 
@@ -24,6 +25,7 @@ __all__ = [
     "FormulaError",
     "InputError",
     "Interrupted",
+    "MachineError",
     "MissingExtraError",
     "NumericalError",
     "TailwiseError",
@@ -49,6 +51,10 @@ class FormulaError(InputError):
 
 class FileError(TailwiseError, OSError):
     """A file that cannot be read or written."""
+
+
+class MachineError(FileError):
+    """A file that cannot be read or written because space, memory or a permission is missing."""
 
 
 class NumericalError(TailwiseError, ArithmeticError):

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from tailwise.progress import track
+
 __all__ = ["warm_up"]
 
 K, CANDIDATES = 3, 8
@@ -39,14 +41,12 @@ def warm_up(*, everything: bool = False, progress: bool | None = None) -> float:
     >>> import tailwise as tw
     >>> seconds = tw.warm_up()
     """
-    from tqdm import tqdm
-
     from tailwise.kernels.compiling import compile_seconds
 
     before = compile_seconds()
     tasks = [*_list_usual(), *(_list_rare() if everything else ())]
-    is_hidden = not (sys.stderr.isatty() if progress is None else progress)
-    for name, task in (bar := tqdm(tasks, desc="compiling", unit="problem", disable=is_hidden)):
+    is_shown = sys.stderr.isatty() if progress is None else progress
+    for name, task in (bar := track(tasks, title="compiling", unit="problems", shown=is_shown)):
         bar.set_postfix_str(name)
         task()
     return compile_seconds() - before

@@ -1,4 +1,4 @@
-"""``tailwise demo``: every strategy, all metrics, and a picture."""
+"""``tailwise demo``: a story on one screen; with --full every strategy, all metrics, and a picture."""
 
 import re
 
@@ -12,9 +12,73 @@ pytest.importorskip("matplotlib")
 @pytest.fixture(scope="module")
 def demo(run_apart, tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    done = run_apart(folder, "demo", "--out", "new/pictures")
+    done = run_apart(folder, "demo", "--full", "--out", "new/pictures")
     done.folder = folder
     return done
+
+
+@pytest.fixture(scope="module")
+def story(run_apart, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("story")
+    done = run_apart(folder, "demo")
+    done.folder = folder
+    return done
+
+
+def test_the_story_fits_on_a_screen(story):
+    assert (story.code, story.err) == (0, "")
+    lines = story.out.splitlines()
+    assert len(lines) <= 36
+    assert max(map(len, lines)) <= 80
+    assert story.out.startswith("3,809 library records, 3,993 subjects, 5 of them for each record.")
+    assert "The proof: expected macro-f1 0." in story.out
+    assert "tailwise demo --full" in story.out
+
+
+def test_the_story_compares_four_strategies(story):
+    rows = {line[:14].strip(): re.findall(r"\d+\.\d", line) for line in story.out.splitlines()[4:9]}
+    values = {name: [float(cell) for cell in cells] for name, cells in rows.items()}
+    assert list(values)[1:] == ["top 5", "half and half", "macro-F1", "coverage"]
+    best = [max(values, key=lambda name, c=c: values[name][c] if values[name] else 0) for c in range(4)]
+    assert best == ["top 5", "coverage", "macro-F1", "coverage"]
+
+
+def test_the_story_explains_a_record(story):
+    lines = [line for line in story.out.splitlines() if re.match(r"  [+-] [A-Z]", line)]
+    assert [line[2] for line in lines] == ["+"] * 5 + ["-"] * 2
+
+
+def test_the_story_writes_a_page_and_a_picture(story):
+    assert "tailwise-demo/report.html" in story.out
+    assert (story.folder / "tailwise-demo" / "report.html").read_text().startswith("<!DOCTYPE html>")
+    assert (story.folder / "tailwise-demo" / "trade-off.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.parametrize(("width", "encoding"), [(44, "utf-8"), (100, "ascii"), (200, "utf-8")])
+def test_any_width_and_encoding(monkeypatch, width, encoding):
+    from pathlib import Path
+    from types import SimpleNamespace
+
+    import tailwise as tw
+    from tailwise.reports import demo_story
+
+    selection = tw.select([[0.9, 0.4, 0.1], [0.8, 0.1, 0.7]], "macro-f1", 1, certify=True)
+    values = dict.fromkeys(demo_story.COLUMNS, 0.5)
+    page, data = Path("a/report.html"), SimpleNamespace(truth=selection.to_csr())
+    story = demo_story.Story(
+        data,
+        None,
+        {"macro-F1": selection},
+        dict.fromkeys(demo_story.STRATEGIES, values),
+        selection.explain(0),
+        page,
+        page,
+        1,
+    )
+    monkeypatch.setattr(demo_story.sys, "stdout", SimpleNamespace(encoding=encoding))
+    told = demo_story.describe_story(story, width)
+    assert max(len(line) for line in told.splitlines() if "tailwise" not in line) <= min(width, 100)
+    told.encode(encoding)
 
 
 def read_table(out, heading):
@@ -72,9 +136,10 @@ def test_the_picture(demo):
     assert path.stat().st_size > 10_000
 
 
-def test_a_folder_that_cannot_be(run_apart, tmp_path):
+@pytest.mark.parametrize("full", [(), ("--full",)], ids=str)
+def test_a_folder_that_cannot_be(run_apart, tmp_path, full):
     (tmp_path / "file").write_text("in the way")
-    done = run_apart(tmp_path, "demo", "--out", "file")
+    done = run_apart(tmp_path, "demo", "--out", "file", *full)
     assert done.code == 2
     assert re.fullmatch(r"tailwise: error: .*file.*Choose another --out\.\n", done.err)
     assert (tmp_path / "file").read_text() == "in the way"

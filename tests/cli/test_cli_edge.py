@@ -43,8 +43,8 @@ def start(folder, *words, closed=(), **environment):
 @pytest.mark.parametrize("closed", [(1,), (0, 1)], ids=str)
 def test_a_closed_output_is_an_output_that_cannot_be_written(folder, closed):
     message = b"tailwise: error: The output could not be written: standard output is closed.\n"
-    assert start(folder, *SELECT, "chosen.npz", closed=closed) == (2, b"", message)
-    assert start(folder, "evaluate", "truth.npz", "chosen.npz", closed=closed) == (2, b"", message)
+    assert start(folder, *SELECT, "chosen.npz", closed=closed) == (3, b"", message)
+    assert start(folder, "evaluate", "truth.npz", "chosen.npz", closed=closed) == (3, b"", message)
 
 
 @needs_posix
@@ -147,7 +147,7 @@ def test_an_internal_error_asks_for_a_report(folder, monkeypatch, capsys, words,
     assert capsys.readouterr() == (
         "",
         f"tailwise: internal error: {words}\n"
-        "This is a bug in tailwise. Please report it with the command and its output when "
+        "  This is a bug in tailwise. Please report it with the command and its output when "
         "TAILWISE_DEBUG=1 is set.\n",
     )
 
@@ -167,13 +167,16 @@ def test_the_traceback_is_shown_when_asked_for(folder, monkeypatch, capsys, valu
 EXPECTED = {
     "overflow": (OverflowError("too large"), 2, "A number is too large (too large)"),
     "overflow of the system": (OverflowError(34, "out of range"), 2, "too large (out of range)"),
-    "memory": (MemoryError(), 2, "not enough memory"),
+    "memory": (MemoryError(), 3, "There is not enough memory. Use fewer"),
+    "memory needed": (MemoryError("Unable to allocate 3 GiB"), 3, "not enough memory: Unable to allocate 3 GiB. Use"),
+    "memory, as the system says it": (OSError(12, "Cannot allocate memory"), 3, "There is not enough memory"),
+    "a name": (OSError(36, "File name too long", "a.npz"), 2, "a.npz could not be read or written: File name"),
     "a file": (
         PermissionError(13, "Permission denied", "a.npz"),
-        2,
+        3,
         "a.npz could not be read or written: Perm",
     ),
-    "no file": (OSError(28, "No space left on device"), 2, "The output could not be written: No space left on device"),
+    "no file": (OSError(28, "No space left on device"), 3, "The output could not be written: No space left on device"),
     "pipe": (BrokenPipeError(), 141, ""),
     "Ctrl-C": (KeyboardInterrupt(), 130, "tailwise: interrupted"),
 }

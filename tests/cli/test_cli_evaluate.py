@@ -123,6 +123,6 @@ def test_a_full_disk_behind_the_output(folder, chosen):
         done = subprocess.run(
             command, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
         )
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert done.stderr.startswith("tailwise: error: ")
     assert "Traceback" not in done.stderr

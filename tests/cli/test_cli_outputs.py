@@ -91,7 +91,7 @@ def test_other_commands_leave_such_files_alone(data_folder, monkeypatch, capsys,
     words, place = {
         "train": ("train data", "tailwise.datasets.open_folder"),
         "predict": ("predict model.tree data/X.tst.npz", "tailwise.datasets.load_features"),
-        "report": ("report run --alphas 0,1", "tailwise.report.page.build_page"),
+        "report": ("report run --alphas 0,1", "tailwise.reports.page.build_page"),
     }[command]
     main(["train", "data", "-o", "model.tree", "--quiet"])
     main([*RUN[:-1], "run"])

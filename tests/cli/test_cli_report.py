@@ -10,7 +10,7 @@ import pytest
 
 from tailwise.cli.main import main
 from tailwise.datasets import save
-from tailwise.report.page import build_page
+from tailwise.reports.page import build_page
 
 RUN = ("-u", "macro-f1", "-k", "2", "--max-epochs", "3", "--arity", "4", "--leaf-size", "8", "--quiet")
 ALPHAS = ("--alphas", "0,0.5,1")
@@ -167,7 +167,7 @@ def test_interrupted_nothing_is_written(place, capsys, monkeypatch):
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tailwise.report.dial.trade_off", stop)
+    monkeypatch.setattr("tailwise.reports.dial.trade_off", stop)
     assert main(["report", "out"]) == 130
     assert not (place / "out" / "report.html").exists()
     assert not list((place / "out").glob(".tailwise*"))

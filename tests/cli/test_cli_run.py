@@ -18,7 +18,7 @@ from tailwise.datasets import find_data_set, load, load_labels, load_priors, loa
 from tailwise.datasets.catalogue.data_folder import write_lock
 from tailwise.models.calibrator import Calibrator
 from tailwise.models.label_tree import LabelTree
-from tailwise.report.comparison import judge
+from tailwise.reports.comparison import judge
 from tailwise.runs.run_folder import read_run_folder
 
 QUICK = ("--max-epochs", "3", "--arity", "4", "--leaf-size", "8")
@@ -54,6 +54,7 @@ def test_the_folder_holds_what_python_gives(place, capsys):
         "priors.npz",
         "probabilities.npz",
         "run.json",
+        "run.toml",
         "selection.npz",
         "selection.tsv",
         "truth.npz",
@@ -395,7 +396,7 @@ def test_a_full_disk_leaves_the_earlier_run(place, capsys, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(LabelTree, "save", fail)
-    assert main([*RUN, "--overwrite"]) == 2
+    assert main([*RUN, "--overwrite"]) == 3
     assert "out could not be written: No space left on device" in capsys.readouterr().err
     assert (place / "out" / "run.json").read_bytes() == before
     assert sorted(path.name for path in place.iterdir()) == ["data", "out"]

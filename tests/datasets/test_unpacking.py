@@ -216,4 +216,4 @@ def test_a_full_disk(tmp_path, monkeypatch):
     archive = make_zip(tmp_path / "a.zip", MEMBERS)
     full = io.FileIO("/dev/full", "wb")
     monkeypatch.setattr(unpacking, "open", lambda path, mode: full, raising=False)
-    assert_refused(tmp_path, archive, r"out could not be written: No space left on device\. Free some space or")
+    assert_refused(tmp_path, archive, r"out could not be written: No space left on device\. The file system at /")

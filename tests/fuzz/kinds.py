@@ -31,7 +31,7 @@ from tailwise.errors import TailwiseError
 from tailwise.experiments.experiment import Measured
 from tailwise.experiments.results_folder import SPECIFICATION, ResultsFolder
 from tailwise.inputs.label_names import LabelNames
-from tailwise.report.experiment_page import read_experiment
+from tailwise.reports.experiment_page import read_experiment
 from tailwise.runs.record import as_json
 from tailwise.runs.run_folder import read_run_folder
 

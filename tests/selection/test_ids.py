@@ -110,9 +110,9 @@ def test_frames_with_titles_and_without_ids(tmp_path):
 def test_one_instance():
     selection = tw.select(make_long(), "precision", K, fill="none")
     assert selection["user-7"] == selection.to_dict()["user-7"]
-    with pytest.raises(InputError, match=r"The instance must be an id of this selection\. Got 'nobody'\."):
+    with pytest.raises(InputError, match=r"instance must be one of the batch\. Got 'nobody'\."):
         selection["nobody"]
-    with pytest.raises(InputError, match=rf"The instance must be a number from 0 to {N - 1}\. Got {N}\."):
+    with pytest.raises(InputError, match=rf"Got {N}\. Use a number from 0 to {N - 1}\."):
         tw.select(MATRIX, "precision", K, fill="none")[N]
 
 

@@ -1,17 +1,20 @@
-"""Communication of commands: exit codes, robust output streams, and notice of compilation."""
+"""Communication of commands: robust output streams, and messages as text or JSON."""
 
 from __future__ import annotations
 
 import errno
 import io
+import json
 import logging
 import os
+import re
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
-from typing import TextIO
+from typing import Any, TextIO
 
-BAD_INPUT, INTERNAL, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141  # exit codes
+CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 @contextmanager
@@ -72,21 +75,49 @@ def _show_everything(stream: TextIO) -> None:
 
 
 @contextmanager
-def compilation_announced() -> Iterator[None]:
-    """Print on standard error that kernels are being compiled, and how far it is, whenever that takes seconds."""
-    log, handler = logging.getLogger("tailwise.compiling"), _Printer()
-    level = log.level
+def messages_shown(level: int, *, as_json: bool = False) -> Iterator[None]:
+    """Print messages of the package from this level on to standard error: compilation, progress, what a search does."""
+    log, handler = logging.getLogger("tailwise"), _Printer(as_json=as_json)
+    before, warned = log.level, warnings.showwarning
     log.addHandler(handler)
-    log.setLevel(logging.INFO)
+    log.setLevel(level)
+    warnings.showwarning = handler.show_warning  # type: ignore[assignment]
     try:
         yield
     finally:
         log.removeHandler(handler)
-        log.setLevel(level)
+        log.setLevel(before)
+        warnings.showwarning = warned
+
+
+def tell(words: str, level: int = logging.INFO, *, as_json: bool = False) -> None:
+    """Print a message to standard error, as a line of text or of JSON; if that fails, the exit code must suffice."""
+    if as_json:
+        from datetime import datetime, timezone
+
+        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        words = json.dumps({"time": now, "level": logging.getLevelName(level).lower(), "message": words})
+    else:
+        words = "tailwise: " + without_controls(words).replace("\n", "\n  ")
+    with suppress(OSError):
+        print(words, file=sys.stderr, flush=True)
+
+
+def without_controls(text: str) -> str:
+    """Escape control characters, except line ends; a name in a file may hold some to steer a terminal."""
+    return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 class _Printer(logging.Handler):
+    def __init__(self, *, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
+
     def emit(self, record: logging.LogRecord) -> None:
         message = record.getMessage()
-        with suppress(OSError):  # nobody can read standard error
-            print(f"tailwise: {message[0].lower()}{message[1:]}", file=sys.stderr, flush=True)
+        tell(f"{message[0].lower()}{message[1:]}", record.levelno, as_json=self._as_json)
+
+    def show_warning(self, message: Warning | str, *where: Any) -> None:
+        """Print a warning without its place in the code, which is of no use to users of the command."""
+        words = str(message) if self._as_json else f"warning: {message}"
+        tell(words, logging.WARNING, as_json=self._as_json)

@@ -31,7 +31,14 @@ examples:
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     what = "List, download and describe benchmark data sets."
-    parser = add_command(commands, "data", EXAMPLES, help="benchmark data sets: list, get, info", description=what)
+    parser = add_command(
+        commands,
+        "data",
+        EXAMPLES,
+        help="benchmark data sets: list, get, info",
+        description=what,
+        has_actions=True,
+    )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     _add_list(actions)
     _add_get(actions)
@@ -57,7 +64,6 @@ def _add_get(actions: Any) -> None:
     get.add_argument("--scale", type=float, help="relative size of synthetic data, up to 1 (default: 1)")
     get.add_argument("--seed", type=int, help="seed of synthetic data (default: 0)")
     get.add_argument("--overwrite", action="store_true", help="replace the folder if tailwise wrote a data set to it")
-    get.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
     get.set_defaults(run=_run_get)
 
 
@@ -111,7 +117,7 @@ def _fetch(data: DataSet, folder: str, options: argparse.Namespace) -> list[_Par
         archive=options.archive,
         sha256=options.sha256,
         overwrite=options.overwrite,
-        progress=sys.stderr.isatty() and not options.quiet,
+        progress=sys.stderr.isatty() and options.progress,
         on_part=lambda part, contents: parts.append(_describe(part, contents)),
     )
     return parts

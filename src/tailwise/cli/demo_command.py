@@ -1,9 +1,10 @@
-"""``tailwise demo``: all strategies of the paper on a synthetic data set with a long tail."""
+"""``tailwise demo``: what tailwise is for, on a synthetic data set with a long tail."""
 
 from __future__ import annotations
 
 import argparse
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +39,11 @@ BUDGETS = (1, 3, 5)
 EXAMPLES = """\
 examples:
   tailwise demo
+      four strategies, one record explained, a proof; writes a report page and a picture
+  tailwise demo --full
+      all strategies of the paper, all metrics, three budgets
   tailwise demo --seed 7 --out elsewhere
-      different random data; the figure is written to the folder elsewhere
+      different random data; files are written to the folder elsewhere
 """
 PICTURED_BUDGET = 3
 LEGEND = """
@@ -59,26 +63,57 @@ Columns
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     description = (
-        "Apply all strategies of the paper to a synthetic long-tailed data set with known probabilities, print all "
-        "metrics, and draw the trade-off between precision and macro-F1."
+        "Show on a synthetic long-tailed data set what tailwise does: four strategies, one record explained, a proof, "
+        "a report page and a picture."
     )
-    what = "compare all strategies on synthetic data"
+    what = "see what it does, on synthetic data"
     parser = add_command(commands, "demo", EXAMPLES, help=what, description=description)
     parser.add_argument(
-        "--out", default="tailwise-demo", metavar="DIR", help="folder of the figure (default: %(default)s)"
+        "--out", default="tailwise-demo", metavar="DIR", help="folder of the files (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the data set (default: %(default)s)")
+    parser.add_argument("--full", action="store_true", help="all strategies, metrics and budgets")
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
+    return _compare_all(options) if options.full else _tell(options)
+
+
+def _tell(options: argparse.Namespace) -> int:
+    import shutil
+
+    from tailwise.progress import track
+    from tailwise.reports.demo_story import describe_story, tell_story
+    from tailwise.reports.figures import check_drawing
+
+    check_drawing()
+    with track(total=6, title="demo", unit="steps", shown=options.progress, leave=False) as bar, _written(options.out):
+        story = tell_story(Path(options.out), options.seed, on_step=lambda name: bar.update())
+    print(describe_story(story, shutil.get_terminal_size((80, 24)).columns))
+    return 0
+
+
+@contextmanager
+def _written(folder: str) -> Iterator[None]:
+    """Say which option to change if files cannot be written."""
+    from tailwise.datasets.formats.disk_failures import file_error
+
+    try:
+        yield
+    except OSError as error:
+        msg = f"The files cannot be written to {folder}: {error.strerror or error}. Choose another --out."
+        raise file_error(msg, error) from error
+
+
+def _compare_all(options: argparse.Namespace) -> int:
     from tailwise.datasets import make_long_tail
 
     data = make_long_tail(seed=options.seed)
     n, m = data.probabilities.shape
     print(f"{n:,} instances, {m:,} labels, {data.truth.sum() / n:.1f} true labels per instance, seed {options.seed}")
     print(LEGEND)
-    evaluations = {k: _compare(data, k) for k in BUDGETS}
+    evaluations = {k: _compare(data, k, progress=options.progress) for k in BUDGETS}
     for k, rows in evaluations.items():
         _print_tables(k, rows)
     path = _draw(data, evaluations[PICTURED_BUDGET], Path(options.out))
@@ -86,18 +121,17 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _compare(data: LongTail, k: int) -> dict[str, Evaluation]:
-    from tqdm import tqdm
-
+def _compare(data: LongTail, k: int, *, progress: bool) -> dict[str, Evaluation]:
     from tailwise.experiments import STRATEGIES, compare_strategies
+    from tailwise.progress import track
 
-    with tqdm(total=len(STRATEGIES), desc=f"k={k}", leave=False, disable=not sys.stderr.isatty()) as bar:
+    with track(total=len(STRATEGIES), title=f"k={k}", unit="strategies", leave=False, shown=progress) as bar:
         return compare_strategies(data.probabilities, data.truth, k, data.priors, on_done=lambda strategy: bar.update())
 
 
 def _print_tables(k: int, rows: dict[str, Evaluation]) -> None:
     from tailwise.experiments.results import Table
-    from tailwise.report.tables import to_text
+    from tailwise.reports.tables import to_text
 
     for what, columns in (("Instance-wise metrics", INSTANCE_COLUMNS), ("Macro averages and coverage", MACRO_COLUMNS)):
         print(f"\n{what} at {k}, percent (* best, ' second best)")
@@ -105,19 +139,15 @@ def _print_tables(k: int, rows: dict[str, Evaluation]) -> None:
 
 
 def _draw(data: LongTail, rows: dict[str, Evaluation], folder: Path) -> Path:
-    from tailwise.errors import FileError
     from tailwise.experiments import trade_off
-    from tailwise.report.figures import save_trade_off
+    from tailwise.reports.figures import save_trade_off
 
     curve = trade_off(data.probabilities, "precision", "macro-f1", PICTURED_BUDGET, truth=data.truth)
     others = {name: (values["precision"], values["macro-f1"]) for name, values in rows.items()}
     path = folder / "trade-off.png"
-    try:
+    with _written(str(folder)):
         folder.mkdir(parents=True, exist_ok=True)
         save_trade_off(
             path, curve, others, title=f"Trade-off of precision and macro-F1, {PICTURED_BUDGET} labels per instance"
         )
-    except OSError as error:
-        msg = f"The figure cannot be written to {path}: {error.strerror or error}. Choose another --out."
-        raise FileError(msg) from error
     return path

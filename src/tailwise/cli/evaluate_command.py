@@ -7,7 +7,7 @@ import json
 import math
 from typing import Any
 
-from tailwise.cli.options import add_command, add_label_weights_option, add_propensity_option
+from tailwise.cli.options import add_command, add_json_option, add_label_weights_option, add_propensity_option
 
 EXAMPLES = """\
 examples:
@@ -40,6 +40,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--label-names", metavar="FILE", help="one name per line, for files that name their labels")
     add_label_weights_option(parser)
     parser.add_argument("--format", choices=["text", "json", "csv"], default="text", help="default: %(default)s")
+    add_json_option(parser)
     parser.set_defaults(run=_run)
 
 
@@ -65,7 +66,9 @@ def _run(options: argparse.Namespace) -> int:
         label_names=options.label_names,
         label_weights=options.label_weights,
     )
-    if options.format == "json":
+    if options.json:
+        print(_as_json(evaluation, options), end="")
+    elif options.format == "json":
         # JSON has no NaN.
         values: dict[str, Any] = {name: None if math.isnan(value) else value for name, value in evaluation.items()}
         print(json.dumps(values | ({"expected": evaluation.expected} if evaluation.expected else {}), indent=2))
@@ -78,6 +81,23 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _as_json(evaluation: Any, options: argparse.Namespace) -> str:
+    from tailwise.runs.record import as_json, describe_versions
+
+    record = {
+        "command": "evaluate",
+        "truth": options.truth,
+        "selection": options.selection,
+        "k": options.k,
+        "labels": options.labels,
+        "metrics": dict(evaluation.items()),
+        "expected": evaluation.expected,
+        "by_frequency": None if options.priors is None else [each._asdict() for each in evaluation.by_frequency()],
+        "versions": describe_versions(),
+    }
+    return as_json(record)
+
+
 def _print_csv(evaluation: Any) -> None:
     print("metric,value,expected" if evaluation.expected else "metric,value")
     for name, value in evaluation.items():
@@ -87,7 +107,7 @@ def _print_csv(evaluation: Any) -> None:
 
 def _print_bins(evaluation: Any) -> None:
     from tailwise.experiments.results import Table
-    from tailwise.report.tables import to_text
+    from tailwise.reports.tables import to_text
 
     columns = {"macro_precision": "mP", "macro_recall": "mR", "macro_f1": "mF1", "coverage": "coverage"}
     rows = {

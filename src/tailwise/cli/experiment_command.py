@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ NAMES = {
     "mixed": "curves of precision mixed with macro-precision, macro-F1 and coverage",
     "label-tree": "inference on a label tree: metrics, time, speed-up, nodes visited",
 }
+LOG = logging.getLogger("tailwise.cli")
 EXAMPLES = """\
 experiments:
 {names}
@@ -61,7 +62,6 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--seeds", type=int, metavar="N", help="number of seeds (default: as in the paper)")
     parser.add_argument("--second", nargs="+", metavar="UTILITY", help="mixed only: utilities to mix with precision")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it holds an experiment")
-    parser.add_argument("--quiet", action="store_true", help="no progress bar, no tables on standard output")
     parser.set_defaults(run=_run)
 
 
@@ -69,12 +69,12 @@ def _run(options: argparse.Namespace) -> int:
     from tailwise.experiments.experiment_data import ExperimentData
     from tailwise.experiments.results_folder import ResultsFolder
     from tailwise.experiments.run_experiment import identify, run_experiment, summarise
-    from tailwise.report.experiment_page import save_results
-    from tailwise.report.figures import check_drawing
+    from tailwise.reports.experiment_page import save_results
+    from tailwise.reports.figures import check_drawing
 
     experiment = _specify(options)
     out = Path(options.out)
-    progress = sys.stderr.isatty() and not options.quiet
+    progress = options.progress
     data = ExperimentData(options.data, options.probabilities, out, progress=progress)
     experiment.check(data)
     if experiment.has_curves:
@@ -84,7 +84,7 @@ def _run(options: argparse.Namespace) -> int:
         try:
             results = run_experiment(experiment, data, store, progress=progress)
         except KeyboardInterrupt:
-            print(f"tailwise: {store.count()} runs are kept in {out}; the same command resumes them", file=sys.stderr)
+            LOG.warning("%d runs are kept in %s; the same command resumes them", store.count(), out)
             raise
         save_results(results, store.path)
         store.finish(summarise(experiment, data, results))
@@ -119,7 +119,7 @@ def _specify(options: argparse.Namespace) -> Experiment:
 
 
 def _print(results: Results, out: Path) -> None:
-    from tailwise.report.tables import describe_marks, to_text
+    from tailwise.reports.tables import describe_marks, to_text
 
     for table in results.tables:
         marks = describe_marks(table, best="*", second="'")

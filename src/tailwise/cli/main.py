@@ -1,36 +1,35 @@
-"""Entry point of the command line: parses it, runs a command, and converts errors to exit codes (see EXAMPLES)."""
+"""Entry point of the command line: parses it, runs a command, and converts errors to exit codes (exit_codes.py)."""
 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from contextlib import suppress
 
 from tailwise import __version__
+from tailwise.cli import calibrate_command as calibrate
 from tailwise.cli import data_command as data
 from tailwise.cli import demo_command as demo
+from tailwise.cli import doctor_command as doctor
 from tailwise.cli import evaluate_command as evaluate
 from tailwise.cli import experiment_command as experiment
+from tailwise.cli import explain_command as explain
 from tailwise.cli import predict_command as predict
 from tailwise.cli import report_command as report
 from tailwise.cli import run_command as run
 from tailwise.cli import select_command as select
+from tailwise.cli import trade_off_command as trade_off
 from tailwise.cli import train_command as train
 from tailwise.cli import warm_up_command as warm_up
-from tailwise.cli.announce import (
-    BAD_INPUT,
-    BROKEN_PIPE,
-    INTERNAL,
-    INTERRUPTED,
-    compilation_announced,
-    drop_output,
-    usable_streams,
-)
+from tailwise.cli.announce import drop_output, messages_shown, tell, usable_streams
+from tailwise.cli.config_file import CommandParser
+from tailwise.cli.exit_codes import HELP, describe_error
+from tailwise.cli.signals import Signals, signals_caught
 from tailwise.errors import EmptySlotsWarning, TailwiseError
 
 DESCRIPTION = "Choose the k labels to predict for each instance so that a utility of the whole batch is maximal."
@@ -48,93 +47,61 @@ examples:
       a page about the run: what was chosen, why, and the trade-off
   tailwise data list
       the benchmarks that can be downloaded, or imitated by synthetic data
-
-exit codes:
-  0    success
-  2    invalid input, or output that cannot be written; the message explains how to fix it
-  70   internal error: please report it with the output of the command when TAILWISE_DEBUG=1 is set
-  130  interrupted
-  141  the output pipe was closed
 """
 
+COMMANDS = (
+    *(select, evaluate, explain, trade_off, train, predict, calibrate),
+    *(run, experiment, report, data, demo, warm_up, doctor),
+)
 DEBUG = "TAILWISE_DEBUG"  # if set to 1, every error shows its traceback
-QUIET = "TAILWISE_QUIET"  # if set to 1, no command tells that it is compiling
+QUIET = "TAILWISE_QUIET"  # if set to 1, no command tells anything but warnings and errors
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit code."""
-    with usable_streams(), warnings.catch_warnings():
+    with usable_streams(), signals_caught() as signals, warnings.catch_warnings():
         warnings.simplefilter("default", EmptySlotsWarning)
-        warnings.showwarning = _tell_warning  # type: ignore[assignment]
+        log = argparse.Namespace(as_json=_asks_for_json(arguments))
         try:
-            code = _run(arguments)
+            code = _run(arguments, signals, log)
             sys.stdout.flush()
-            return code
+            return signals.code_for(code)
         except (Exception, KeyboardInterrupt) as error:
-            return _explain(error)
+            return signals.code_for(_explain(error, log))
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _run(arguments: Sequence[str] | None, signals: Signals, log: argparse.Namespace) -> int:
     try:
         options = _build_parser().parse_args(arguments)
     except SystemExit:
         sys.stdout.flush()  # the help text, while failures to write it are still reported
         raise
-    with _compilation_announced(options):
+    is_quiet = options.quiet or (_is_set(QUIET) and not options.verbose)
+    options.progress = not options.quiet and (sys.stderr.isatty() or not is_quiet)  # as a bar, or as messages
+    signals.may_end_at_once = not getattr(options, "keep_partial", False)
+    log.as_json = options.log_format == "json"
+    level = logging.DEBUG if options.verbose else logging.WARNING if is_quiet else logging.INFO
+    with messages_shown(level, as_json=log.as_json):
         return options.run(options)
 
 
-def _explain(error: BaseException) -> int:
+def _explain(error: BaseException, log: argparse.Namespace) -> int:
     """Report an error on standard error, and return the exit code."""
     if _is_set(DEBUG):
-        _tell("".join(traceback.format_exception(error)).rstrip())
+        with suppress(OSError):
+            print("".join(traceback.format_exception(error)).rstrip(), file=sys.stderr, flush=True)
     if isinstance(error, OSError) and not isinstance(error, TailwiseError) and error.filename is None:
         drop_output()
-    code, words = _describe(error)
+    code, words = describe_error(error, DEBUG)
     if words:
-        _tell(f"tailwise: {words}")
+        tell(words, logging.ERROR, as_json=log.as_json)
     return code
 
 
-def _describe(error: BaseException) -> tuple[int, str]:
-    """Return the exit code and the message of an error."""
-    if isinstance(error, TailwiseError):
-        return BAD_INPUT, f"error: {error}"
-    if isinstance(error, KeyboardInterrupt):
-        return INTERRUPTED, "interrupted"
-    if isinstance(error, BrokenPipeError):
-        return BROKEN_PIPE, ""
-    if isinstance(error, MemoryError):
-        return BAD_INPUT, "error: There is not enough memory. Use fewer candidates, or part of the data."
-    if isinstance(error, OverflowError):
-        reason = error.args[-1] if error.args else type(error).__name__  # system errors begin with a number
-        return BAD_INPUT, f"error: A number is too large ({reason}). Use smaller numbers in the options."
-    if isinstance(error, OSError):
-        reason = error.strerror or str(error)
-        if error.filename is not None:
-            return BAD_INPUT, f"error: {os.fsdecode(error.filename)} could not be read or written: {reason}."
-        return BAD_INPUT, f"error: The output could not be written: {reason}."
-    return INTERNAL, (
-        f"internal error: {type(error).__name__}: {error}\n"
-        f"This is a bug in tailwise. Please report it with the command and its output when {DEBUG}=1 is set."
-    )
-
-
-def _tell_warning(message: Warning | str, *where: Any) -> None:
-    """Print a warning without its place in the code, which is of no use to users of the command."""
-    _tell(f"tailwise: warning: {message}")
-
-
-def _tell(words: str) -> None:
-    try:
-        print(words, file=sys.stderr, flush=True)
-    except OSError:  # standard error cannot be written either; the exit code must suffice
-        return
-
-
-def _compilation_announced(options: argparse.Namespace) -> AbstractContextManager[None]:
-    is_quiet = getattr(options, "quiet", False) or _is_set(QUIET)
-    return nullcontext() if is_quiet else compilation_announced()
+def _asks_for_json(arguments: Sequence[str] | None) -> bool:
+    """Whether messages are to be JSON, for those about the options themselves; a configuration may say so, too."""
+    words = " ".join(sys.argv[1:] if arguments is None else map(os.fsdecode, arguments))
+    return "--log-format json" in words or "--log-format=json" in words
 
 
 def _is_set(variable: str) -> bool:
@@ -142,15 +109,15 @@ def _is_set(variable: str) -> bool:
 
 
 def _build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="tailwise",
         description=DESCRIPTION,
-        epilog=EXAMPLES,
+        epilog=f"{EXAMPLES}\n{HELP}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"tailwise {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (select, evaluate, train, predict, run, experiment, report, data, demo, warm_up):
+    for command in COMMANDS:
         command.add_parser(commands)
     return parser
 

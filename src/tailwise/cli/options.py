@@ -33,15 +33,36 @@ LARGEST_PROPENSITY = 100  # published parameters are below 3; weights of much la
 
 
 def add_command(
-    commands: Any, name: str, examples: str, *, help: str, description: str | None = None
+    commands: Any, name: str, examples: str, *, help: str, description: str | None = None, has_actions: bool = False
 ) -> argparse.ArgumentParser:
     """Add a command, or an action of one; `examples` are shown below its options."""
-    return commands.add_parser(
+    parser = commands.add_parser(
         name,
         help=help,
         description=description or f"{help[0].upper()}{help[1:]}.",
         epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    if not has_actions:
+        parser.takes_config = True
+        _add_common_options(parser)
+    return parser
+
+
+def _add_common_options(parser: argparse.ArgumentParser) -> None:
+    common = parser.add_argument_group("messages and configuration")
+    common.add_argument("--config", metavar="FILE", help="TOML file with options of this command; given ones win")
+    common.add_argument("--quiet", action="store_true", help="no progress, no notices, no summary")
+    common.add_argument("--verbose", action="store_true", help="tell more of what is done, on standard error")
+    common.add_argument(
+        "--log-format", choices=["text", "json"], default="text", help="of messages (default: %(default)s)"
+    )
+
+
+def add_json_option(parser: argparse.ArgumentParser) -> None:
+    """Add --json, with which standard output is one JSON object."""
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object: figures, decisions, versions of packages"
     )
 
 
@@ -99,6 +120,15 @@ def parse_budget(text: str) -> int | None:
         return int(text)
     except ValueError as error:
         msg = f"k must be an integer, or none for no budget. Got {text!r}."
+        raise argparse.ArgumentTypeError(msg) from error
+
+
+def parse_alphas(text: str) -> list[float]:
+    """Parse the weights of a trade-off curve."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        msg = f"alphas must be numbers from 0 to 1, separated by commas. Got {text!r}."
         raise argparse.ArgumentTypeError(msg) from error
 
 

@@ -35,7 +35,6 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--calibrator", metavar="FILE", help="calibrate the probabilities with this calibrator (.npz)")
     parser.add_argument("--workers", type=int, help="number of threads (default: all cores)")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
-    parser.add_argument("--quiet", action="store_true", help="no summary")
     parser.set_defaults(run=_run)
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from typing import Any
 
-from tailwise.cli.options import add_command
+from tailwise.cli.options import add_command, parse_alphas
 
 EXAMPLES = """\
 examples:
@@ -15,6 +14,8 @@ examples:
       writes first-run/report.html: open it in a browser, with or without a network
   tailwise report first-run -o page.html --alphas 0,0.5,0.9,0.99,1
       faster, with fewer points on the trade-off curve
+  tailwise report --probabilities probabilities.npz --selection chosen.npz --truth truth.npz --texts titles.txt
+      from the files of any model: records and labels to search, with explanations and downloads
 
 RUN_DIR is a folder that tailwise run or tailwise experiment wrote. For a run, this command computes the trade-off
 curve, with one selection for each alpha. It needs plotly: pip install 'tailwise[plot]'
@@ -25,36 +26,62 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     what = "Write a self-contained HTML page about a run: what was chosen, why, and the trade-off."
     parser = add_command(commands, "report", EXAMPLES, help="write an HTML page about a run", description=what)
-    parser.add_argument("folder", metavar="RUN_DIR", help="folder that tailwise run or tailwise experiment wrote")
-    parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: RUN_DIR/report.html)")
+    parser.add_argument("folder", nargs="?", metavar="RUN_DIR", help="folder that tailwise run or experiment wrote")
+    parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: report.html, in RUN_DIR)")
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     parser.add_argument(
-        "--alphas", type=_parse_alphas, metavar="LIST", help="mixtures of the trade-off curve, separated by commas"
+        "--alphas", type=parse_alphas, metavar="LIST", help="mixtures of the trade-off curve, separated by commas"
     )
-    parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
+    files = parser.add_argument_group("from the files of any model, instead of RUN_DIR")
+    files.add_argument("--probabilities", metavar="FILE", help="label probabilities, in any format")
+    files.add_argument("--selection", metavar="FILE", help="the chosen labels, of tailwise or any other tool")
+    files.add_argument("--truth", metavar="FILE", help="true labels")
+    files.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
+    files.add_argument("--texts", metavar="FILE", help="a title for each record, one per line")
+    files.add_argument("--label-names", metavar="FILE", help="one name per line")
+    files.add_argument("-u", "--utility", help="by what gains are measured (default: macro-f1)")
+    files.add_argument("--title", default="Labels, record by record", help="headline of the page")
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
+    from tailwise.errors import InputError
+
+    if (options.folder is None) == (options.probabilities is None):
+        msg = "tailwise report needs a RUN_DIR, or --probabilities and --selection. Give one of the two."
+        raise InputError(msg)
+    if options.folder is not None:
+        return _report_folder(options)
+    if options.selection is None:
+        msg = "--probabilities needs --selection FILE, the chosen labels. Add it."
+        raise InputError(msg)
+    return _report_files(options)
+
+
+def _report_files(options: argparse.Namespace) -> int:
+    from tailwise.reports.records_page import report
+
+    output = options.output or "report.html"
+    names = ("utility", "truth", "priors", "texts", "label_names", "title", "overwrite")
+    more = {name: getattr(options, name) for name in names}
+    page = report(options.probabilities, options.selection, output, **more)
+    if not options.quiet:
+        print(f"{len(page) / 1e6:.1f} MB written to {output}")
+    return 0
+
+
+def _report_folder(options: argparse.Namespace) -> int:
     from tailwise.datasets.formats.disk import written_beside
     from tailwise.datasets.formats.output_files import reserved_file
-    from tailwise.report.page import build_page, find_record
+    from tailwise.reports.page import build_page, find_record
 
     find_record(options.folder)
     output = options.output or os.path.join(options.folder, "report.html")
     with reserved_file(output, overwrite=options.overwrite) as draft:
-        progress = sys.stderr.isatty() and not options.quiet
+        progress = options.progress
         page = build_page(options.folder, alphas=options.alphas, progress=progress)
         with written_beside(draft) as file:
             file.write(page.encode("utf-8"))
     if not options.quiet:
         print(f"{len(page) / 1e6:.1f} MB written to {output}")
     return 0
-
-
-def _parse_alphas(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError as error:
-        msg = f"alphas must be numbers from 0 to 1, separated by commas. Got {text!r}."
-        raise argparse.ArgumentTypeError(msg) from error

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import logging
 from typing import Any
 
 from tailwise.cli.options import (
     add_calibration_options,
     add_command,
+    add_json_option,
     add_propensity_option,
     add_search_options,
     add_tree_options,
@@ -20,6 +21,7 @@ from tailwise.cli.options import (
     settle_calibration,
 )
 
+LOG = logging.getLogger("tailwise.cli")
 EXAMPLES = """\
 examples:
   tailwise run data -u macro-f1 -k 5 -o first-run
@@ -53,7 +55,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--beam", type=int, metavar="N", help="beam width: nodes kept per level; faster, but not exact")
     add_propensity_option(parser, "those of the benchmark with the sizes of the data, else 0.55 1.5")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it holds an earlier run")
-    parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
+    add_json_option(parser)
     add_search_options(parser, on_tree=True)
     add_tree_options(parser)
     calibration = parser.add_argument_group("calibration")
@@ -65,12 +67,13 @@ def add_parser(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from tailwise.runs.record import as_json
     from tailwise.runs.run import run as run_all
     from tailwise.runs.steps import list_kept_steps
 
     settle_calibration(options, "calibration")
     check_sizes(options, "top", "beam")
-    progress = sys.stderr.isatty() and not options.quiet
+    progress = options.progress
     names = ("data", "utility", "k", "output", "overwrite", "folds", "top", "beam", "propensity")
     try:
         done = run_all(
@@ -82,9 +85,10 @@ def _run(options: argparse.Namespace) -> int:
         )
     except KeyboardInterrupt:
         if list_kept_steps(options.output):
-            told = f"finished steps are kept in {options.output}; the same command resumes the run"
-            print(f"tailwise: {told}", file=sys.stderr)
+            LOG.warning("finished steps are kept in %s; the same command resumes the run", options.output)
         raise
-    if not options.quiet:
+    if options.json:
+        print(as_json({"command": "run", "output": options.output, **done.record}), end="")
+    elif not options.quiet:
         print(f"{done.summary()}\neverything is in {options.output}")
     return 0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import logging
 from typing import TYPE_CHECKING, Any
 
-from tailwise.cli.announce import INTERRUPTED
+from tailwise.cli.exit_codes import DONE, INTERRUPTED, NOT_IN_TIME
 from tailwise.cli.options import (
     add_command,
+    add_json_option,
     add_label_weights_option,
     add_search_options,
     check_not_input,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from tailwise.selection import Selection
     from tailwise.utilities import Utility
 
+LOG = logging.getLogger("tailwise.cli")
 EXAMPLES = """\
 utilities:
   precision, ps-precision, power-law, log, hamming, macro-precision, macro-recall, macro-f1, macro-fbeta(2),
@@ -65,7 +67,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--top", type=int, metavar="N", help="use only the N most probable labels of each instance")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
     parser.add_argument("--keep-partial", action="store_true", help="after Ctrl-C, write the best selection so far")
-    parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
+    seconds = "stop the search after this time, and write the best selection so far (exit code 4)"
+    parser.add_argument("--max-seconds", type=float, metavar="S", help=seconds)
+    add_json_option(parser)
     add_search_options(parser)
     parser.set_defaults(run=_run)
 
@@ -79,13 +83,18 @@ def _run(options: argparse.Namespace) -> int:
     with reserved_file(options.output, overwrite=options.overwrite) as draft:
         selection = _select(options, draft)
     if selection is None:
-        print(
-            "tailwise: interrupted, nothing written (--keep-partial keeps the best selection so far)", file=sys.stderr
-        )
+        LOG.warning("interrupted, nothing written (--keep-partial keeps the best selection so far)")
         return INTERRUPTED
-    if not options.quiet:
+    if options.json:
+        print(_as_json(selection, options), end="")
+    elif not options.quiet:
         print(_summary(selection, options))
-    return INTERRUPTED if selection.interrupted else 0
+    if selection.interrupted:
+        return INTERRUPTED
+    is_late = options.max_seconds is not None and not selection.converged and selection.passes < options.max_passes
+    if is_late:
+        LOG.warning("stopped after --max-seconds %g; the best selection so far was written", options.max_seconds)
+    return NOT_IN_TIME if is_late else DONE
 
 
 def _select(options: argparse.Namespace, output: Path) -> Selection | None:
@@ -105,7 +114,8 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
         _weigh(options, priors),
         options.k,
         priors=priors,
-        progress=sys.stderr.isatty() and not options.quiet,
+        progress=options.progress,
+        max_seconds=options.max_seconds,
         on_interrupt="return",
         **read_search_options(options),
     )
@@ -157,6 +167,26 @@ def _shift(candidates: Candidates, priors: Any) -> Candidates:
         msg = "--shift-to-priors needs training labels. Got no --priors. Use --priors FILE."
         raise InputError(msg)
     return shift_to_priors(candidates, priors)
+
+
+def _as_json(selection: Selection, options: argparse.Namespace) -> str:
+    from tailwise.runs.record import as_json, describe_selection, describe_versions
+
+    record = {
+        "command": "select",
+        "output": options.output,
+        "n_instances": selection.n_instances,
+        "n_labels": selection.n_labels,
+        "utility": str(selection.utility),
+        "k": options.k,
+        "seed": options.seed,
+        **describe_selection(selection),
+        "interrupted": selection.interrupted,
+        "empty_slots": int((selection.labels < 0).sum()),
+        "seconds": selection.seconds,
+        "versions": describe_versions(),
+    }
+    return as_json(record)
 
 
 def _summary(selection: Selection, options: argparse.Namespace) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +46,6 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="file to write the model to")
     parser.add_argument("--overwrite", action="store_true", help="replace MODEL (and the calibrator) if it exists")
-    parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
     parser.add_argument("--workers", type=int, help="number of threads (default: all cores)")
     parser.add_argument("--seed", type=int, default=0, help="seed of tree and training (default: %(default)s)")
     add_tree_options(parser)
@@ -83,7 +81,7 @@ def _train(
     """Train and save; return the model, the number of instances and the duration of the training."""
     from tailwise.runs.run import fit_calibrator
 
-    model = build_tree(options, progress=sys.stderr.isatty() and not options.quiet)
+    model = build_tree(options, progress=options.progress)
     calibrator = build_calibrator(options.calibration, options)
     X, Y = _load(options.data)
     start = time.perf_counter()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import sys
 from typing import Any
 
 from tailwise.cli.options import add_command
@@ -31,7 +30,6 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--all", action="store_true", help="also compile what is needed less often")
     portable = "compile for a common processor instead of this one, so that other machines can use the code"
     parser.add_argument("--portable", action="store_true", help=portable)
-    parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
     parser.set_defaults(run=_run)
 
 
@@ -48,7 +46,7 @@ def _run(options: argparse.Namespace) -> int:
             "Set NUMBA_CACHE_DIR to a folder that this user can write."
         )
         raise TailwiseError(msg)
-    seconds = warm_up(everything=options.all, progress=sys.stderr.isatty() and not options.quiet)
+    seconds = warm_up(everything=options.all, progress=options.progress)
     if not options.quiet:
         print(f"compiled in {seconds:.1f} s, kept in {folder}" if seconds > 0 else "everything was compiled already")
     return 0

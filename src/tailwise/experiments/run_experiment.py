@@ -19,6 +19,7 @@ from tailwise.experiments.parameter_study import Parameters
 from tailwise.experiments.results import Results
 from tailwise.experiments.results_folder import ResultsFolder
 from tailwise.experiments.true_labels import TrueLabels
+from tailwise.progress import track
 from tailwise.runs.record import describe_versions
 
 EXPERIMENTS: dict[str, type[Experiment]] = {
@@ -36,12 +37,10 @@ def run_experiment(
     experiment: Experiment, data: ExperimentData, store: ResultsFolder, *, progress: bool = False
 ) -> Results:
     """Execute all runs that the open folder does not hold yet, and return the tables and curves."""
-    from tqdm import tqdm
-
     if data.priors is not None:  # for users who reproduce points of the curves with `tailwise select`
         save_priors(store.path / "priors.npz", data.priors)
     measured = []
-    for run in (bar := tqdm(experiment.list_runs(data), desc=experiment.name, unit="run", disable=not progress)):
+    for run in (bar := track(experiment.list_runs(data), title=experiment.name, unit="runs", shown=progress)):
         bar.set_postfix_str(" ".join(str(value) for value in run.values()), refresh=False)
         measured.append(store.find(run) or _make(run, experiment, data, store))
     results = experiment.present(measured, data)

@@ -74,6 +74,33 @@ class Curve:
         floor = highest - max_drop * abs(highest)
         return max((point for point in self.points if point.first >= floor), key=lambda point: point.second)
 
+    def to_dict(self, max_drop: float | None = None) -> dict[str, Any]:
+        """Return the curve without its selections as a dict of plain values, with the point for `max_drop` if given."""
+        rows = [{"alpha": point.alpha, "first": point.first, "second": point.second} for point in self.points]
+        facts = {"first": self.first, "second": self.second, "measured": self.measured, "points": rows}
+        return facts if max_drop is None else {**facts, "best": rows[self.points.index(self.best(max_drop))]}
+
+    def to_frame(self) -> Any:
+        """Return the curve as a pandas DataFrame with a row per point: alpha, and both utilities by name.
+
+        Examples
+        --------
+        >>> import numpy as np, tailwise as tw
+        >>> curve = tw.trade_off(np.array([[0.9, 0.4], [0.8, 0.1]]), "precision", "coverage", k=1, alphas=[0, 1])
+        >>> list(curve.to_frame().columns)
+        ['alpha', 'precision', 'coverage']
+        """
+        with extra_needed("to_frame needs pandas", "pandas"):
+            import pandas as pd
+        rows = [(point.alpha, point.first, point.second) for point in self.points]
+        return pd.DataFrame(rows, columns=["alpha", self.first, self.second])
+
+    def __str__(self) -> str:
+        width = max(12, len(self.first), len(self.second))
+        lines = [f"{'alpha':>7} {self.first:>{width}} {self.second:>{width}}   ({self.measured})"]
+        rows = [f"{point.alpha:7.3f} {point.first:{width}.6f} {point.second:{width}.6f}" for point in self.points]
+        return "\n".join(lines + rows)
+
     def plot(self, axes: Any = None) -> Any:
         """Draw the curve with matplotlib, and return the axes."""
         if axes is None:

@@ -13,6 +13,7 @@ from tailwise.errors import InputError
 from tailwise.inputs.checks import is_integer
 from tailwise.inputs.matrices import as_array
 from tailwise.models.adapters import from_sklearn
+from tailwise.progress import track
 
 
 def predict_out_of_fold(
@@ -22,12 +23,10 @@ def predict_out_of_fold(
 
     Folds are drawn at random from `seed`, and `options` are passed to ``predict_proba``.
     """
-    from tqdm import tqdm
-
     X, Y = _as_rows(X, "X"), _as_rows(Y, "Y")
     parts = _draw_folds(X.shape[0], Y.shape[0], folds, seed)
     predicted = []
-    for part in tqdm(parts, desc="cross-validation", unit=" folds", disable=not progress):
+    for part in track(parts, title="cross-validation", unit="folds", shown=progress):
         others = np.setdiff1d(np.arange(X.shape[0]), part, assume_unique=True)
         model = clone(estimator).fit(X[others], Y[others])
         predicted.append(from_sklearn(model, X[part], **options))

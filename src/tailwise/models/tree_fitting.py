@@ -15,6 +15,7 @@ from tailwise.models.tree_building import (
     build_random_tree,
 )
 from tailwise.models.tree_training import TrainingOptions, find_reached, train_nodes
+from tailwise.progress import track
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -72,9 +73,7 @@ def _training_options(estimator: LabelTree, seed: int) -> TrainingOptions:
 
 
 def _progress_bar(title: str, *, disable: bool) -> Callable[[Iterable[int]], Iterable[int]]:
-    from tqdm import tqdm
-
     def watch(numbers: Iterable[int]) -> Iterable[int]:
-        return tqdm(numbers, desc=title, disable=disable, leave=False, unit="job")
+        return track(numbers, title=title, unit="jobs", leave=False, shown=not disable)
 
     return watch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,13 +14,14 @@ import scipy.sparse as sp
 
 from tailwise.certificates import Certificate
 from tailwise.datasets import LabelNames, save, save_label_names, save_priors, save_selection
-from tailwise.datasets.formats.disk import file_errors_of, written_beside
+from tailwise.datasets.formats.disk import file_errors_of, parse_json, written_beside
 from tailwise.datasets.formats.output_folders import claimed_folder
+from tailwise.errors import FileError
 from tailwise.metrics import Evaluation, evaluate
 from tailwise.models.calibrator import Calibrator
 from tailwise.models.label_tree import LabelTree
-from tailwise.runs.record import write_json
-from tailwise.runs.run_folder import RUN_KIND, RUN_RECORD, RunFolder, read_run_folder
+from tailwise.runs.record import as_json, identify, list_changes, write_json
+from tailwise.runs.run_folder import RUN_CONFIG, RUN_KIND, RUN_RECORD, RunFolder, read_run_folder
 from tailwise.selection import Selection, select
 from tailwise.utilities import LabelPriors, as_utility
 
@@ -112,8 +114,11 @@ class Run:
         with claimed_folder(folder, RUN_KIND, overwrite=overwrite) as draft, file_errors_of(folder):
             self.write(draft)
 
-    def write(self, folder: Path) -> None:
-        """Write everything to an existing folder, the record last; users call :meth:`save`."""
+    def write(self, folder: Path, config: str | None = None) -> None:
+        """Write everything to an existing folder, the record last; users call :meth:`save`.
+
+        `config` is the text of run.toml, with which the command repeats the run.
+        """
         self.model.save(folder / "model.tree")
         if self.calibrator is not None:
             self.calibrator.save(folder / "calibrator.npz")
@@ -126,6 +131,9 @@ class Run:
         if self.label_names is not None:
             save_label_names(folder / "labels.txt", self.label_names)
             _write_names(folder / "selection.tsv", self.selection, self.label_names)
+        if config is not None:
+            with written_beside(folder / RUN_CONFIG) as file:
+                file.write(config.encode())
         self.record["files"] = sorted([RUN_RECORD, *(each.name for each in folder.iterdir() if each.is_file())])
         write_json(folder / RUN_RECORD, self.record)
 
@@ -147,6 +155,17 @@ class Run:
             found.names,
             found.record.values,
         )
+
+
+def find_finished(folder: str | os.PathLike[str], identity: Mapping[str, Any]) -> Run | None:
+    """Return the finished run in a folder if it has this identity and is complete."""
+    try:
+        record = read_run_folder(folder).record
+        version = record.part("versions").get("tailwise", str)
+        own = identify(record.get("configuration", dict), record.get("seed", int), record.get("inputs", dict), version)
+    except FileError:
+        return None
+    return None if list_changes(own, parse_json(as_json(identity))) else Run.load(folder)
 
 
 def _read_selection(found: RunFolder) -> Selection:

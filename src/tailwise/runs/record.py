@@ -84,6 +84,19 @@ def _describe_certificate(certificate: Certificate | None) -> dict[str, Any] | N
     return {name: getattr(certificate, name) for name in names}
 
 
+def identify(
+    configuration: Mapping[str, Any], seed: int, inputs: Mapping[str, Mapping[str, Any]], version: str
+) -> dict[str, Any]:
+    """Return what two runs must share to give the same results; the number of threads may differ."""
+    selection = {name: value for name, value in configuration["selection"].items() if name != "workers"}
+    return {
+        "configuration": {**configuration, "selection": selection},
+        "seed": seed,
+        "inputs": {name: facts["sha256"] for name, facts in inputs.items()},
+        "tailwise": version,
+    }
+
+
 def list_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """List the names of the values in which two records differ."""
     changes = []

@@ -6,6 +6,7 @@ import inspect
 import os
 from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import scipy.sparse as sp
@@ -23,10 +24,11 @@ from tailwise.models.calibrator import check_parameters as check_calibrator
 from tailwise.models.features import LARGEST_SEED
 from tailwise.models.features import check_parameters as check_tree
 from tailwise.models.label_tree import LabelTree
-from tailwise.runs.finished_run import Run
-from tailwise.runs.record import Stopwatch, describe_selection, describe_versions
+from tailwise.runs.finished_run import Run, find_finished
+from tailwise.runs.record import Stopwatch, describe_selection, describe_versions, identify
+from tailwise.runs.run_config import describe_config
 from tailwise.runs.run_data import RunData, read_data
-from tailwise.runs.run_folder import RUN_KIND
+from tailwise.runs.run_folder import RUN_KIND, RUN_RECORD
 from tailwise.runs.steps import Steps, kept_steps
 from tailwise.selection import Selection, select
 from tailwise.selection.resolve import METHODS, check_options
@@ -76,7 +78,8 @@ def run(
         Labels per instance, or None for no budget.
     output : path, optional
         A folder for the results (:meth:`Run.save`). Finished steps are kept there until the run is complete; the same
-        call with the same data resumes from them. An unfinished folder with other options or data is refused.
+        call with the same data resumes from them, or returns the finished run. A folder with other options or data is
+        refused.
     overwrite : bool
         Whether to replace the folder of an earlier run; other files in it are left alone.
     model : LabelTree, optional
@@ -124,8 +127,8 @@ def run(
     search = _read_search(method=method, certify=certify, seed=seed, workers=workers, **options)
     tree, calibrator = _prepare(model, calibration, seed, workers, progress=progress)
     watch = Stopwatch()
-    claimed = nullcontext() if output is None else claimed_folder(output, RUN_KIND, overwrite=overwrite)
-    with claimed as draft:
+
+    def specify() -> _Task:
         with watch.measure("load"):
             found = read_data(data)
         found.check_names()
@@ -134,12 +137,21 @@ def run(
         _check_readable(wanted, priors, chosen)
         task = _Task(found, priors, wanted, k, tree, calibrator, folds, top, beam, chosen, search, progress=progress)
         task.check()
+        return task
+
+    may_be_finished = output is not None and not overwrite and (Path(output) / RUN_RECORD).is_file()
+    task = specify() if may_be_finished else None
+    if task is not None and output is not None and (finished := find_finished(output, task.identity)) is not None:
+        return finished
+    claimed = nullcontext() if output is None else claimed_folder(output, RUN_KIND, overwrite=overwrite)
+    with claimed as draft:
+        task = task or specify()
         with kept_steps(output, task.identity, overwrite=overwrite) as steps:
             watch.seconds = {**steps.seconds, **watch.seconds}
             made = _make(task, steps, watch)
             if output is not None and draft is not None:
                 with file_errors_of(output):
-                    made.write(draft)
+                    made.write(draft, describe_config(data, task.configuration, seed))
     return made
 
 
@@ -216,15 +228,7 @@ class _Task:
     @property
     def identity(self) -> dict[str, Any]:
         """What must be equal to resume an unfinished run; the number of threads may differ."""
-        configuration = self.configuration
-        configuration["selection"].pop("workers")
-        inputs = {name: facts["sha256"] for name, facts in self.data.inputs.items()}
-        return {
-            "configuration": configuration,
-            "seed": self.search["seed"],
-            "inputs": inputs,
-            "tailwise": __version__,
-        }
+        return identify(self.configuration, self.search["seed"], self.data.inputs, __version__)
 
 
 def _read_search(**given: Any) -> dict[str, Any]:

@@ -18,10 +18,10 @@ from tailwise.inputs.priors import USUAL_PROPENSITY
 from tailwise.runs.record import REMEDY, Record
 from tailwise.utilities import LabelPriors
 
-RUN_RECORD, REPORT = "run.json", "report.html"
+RUN_RECORD, RUN_CONFIG, REPORT = "run.json", "run.toml", "report.html"
 RUN_FILES = (
     *("model.tree", "calibrator.npz", "probabilities.npz", "selection.npz", "selection.tsv", "truth.npz"),
-    *("priors.npz", "labels.txt", RUN_RECORD),
+    *("priors.npz", "labels.txt", RUN_CONFIG, RUN_RECORD),
 )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from tailwise.errors import InputError
 from tailwise.kernels.compiling import compile_seconds
 from tailwise.kernels.label_state import State
+from tailwise.progress import track
 
 
 class Pass(NamedTuple):
@@ -83,9 +84,7 @@ class Observer:
 
     def _show(self, stage: str, value: float, moved: int) -> None:
         if stage != self._stage:
-            from tqdm import tqdm
-
             self.close()
-            self._stage, self._bar = stage, tqdm(unit=" passes", desc=stage)
+            self._stage, self._bar = stage, track(title=stage, unit="passes", shown=True)
         self._bar.set_postfix(value=f"{value:.6g}", moved=moved, refresh=False)
         self._bar.update()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy as np
 from tailwise.errors import InputError
 from tailwise.expectations.terms import check_value, locate, raise_failure
 from tailwise.inputs.candidates import UNKNOWN, Origin
-from tailwise.inputs.checks import is_integer
 from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.totals import Totals
 from tailwise.kernels import label_state as counts
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from tailwise.inputs.ids import Ids
     from tailwise.inputs.label_names import LabelNames
     from tailwise.kernels.label_state import State
+    from tailwise.selection.explain import Explainer
+    from tailwise.selection.reasons import Explanation, LabelExplanation
     from tailwise.utilities import Utility
 
 __all__ = ["Selection", "present"]
@@ -107,6 +109,7 @@ class Selection(Chosen):
     probabilities: NDArray | None = None
     gains: NDArray | None = None
     origin: Origin = UNKNOWN
+    problem: Problem | None = None  # what was solved, from which explanations are made
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -143,14 +146,81 @@ class Selection(Chosen):
 
     def __getitem__(self, instance: Any) -> list[Any]:
         """Return the labels of one instance, by its id, or by its number if there are no ids."""
-        row = instance if self.instance_ids is None else self.instance_ids.position_of(instance)
-        if row is None or not (is_integer(row) and 0 <= row < self.n_instances):
-            what = (
-                f"a number from 0 to {self.n_instances - 1}" if self.instance_ids is None else "an id of this selection"
+        from tailwise.inputs.lookups import find_row
+
+        return export.labels_of(self, find_row(instance, self.n_instances, self.instance_ids))
+
+    def explain(self, instance: Any, *, others: int = 5, priors: Any = None) -> Explanation:
+        """Explain why an instance was given its labels, and not the next best.
+
+        Gains are those at the final totals: what the utility would lose without a chosen label, or gain by another.
+
+        Parameters
+        ----------
+        instance : int or str
+            The instance.
+        others : int
+            How many labels that were not chosen are explained, best gain first.
+        priors : LabelPriors or 0/1 matrix of training labels, optional
+            To state training frequencies.
+
+        Returns
+        -------
+        Explanation
+            Print it, or use ``labels``, ``others``, ``sentence`` and ``to_dict()``.
+
+        Examples
+        --------
+        >>> import numpy as np, tailwise as tw
+        >>> selection = tw.select(np.array([[0.9, 0.4], [0.8, 0.1], [0.9, 0.2]]), "macro-f1", k=1)
+        >>> print(selection.explain(0).labels[0].sentence)
+        label 1 (40.0%, 2nd by probability) is chosen: without it the utility would be 0.18 lower. It is chosen for \
+1 instance, 0.7 expected.
+        """
+        return self._explainer.explain(instance, others=others, priors=priors)
+
+    def explain_label(self, label: Any, *, others: int = 5, priors: Any = None) -> LabelExplanation:
+        """Explain where a label is chosen, and what it gains there.
+
+        Parameters
+        ----------
+        label : int or str
+            The label: its number, or its name if labels have names.
+        others : int
+            How many instances without the label are listed, the most probable first.
+        priors : LabelPriors or 0/1 matrix of training labels, optional
+            To state training frequencies.
+
+        Returns
+        -------
+        LabelExplanation
+            Print it, or use ``instances``, ``others``, ``sentence`` and ``to_dict()``.
+
+        Examples
+        --------
+        >>> import numpy as np, tailwise as tw
+        >>> selection = tw.select(np.array([[0.9, 0.4], [0.8, 0.1], [0.9, 0.2]]), "macro-f1", k=1)
+        >>> selection.explain_label(1).times_chosen
+        1
+        """
+        return self._explainer.explain_label(label, others=others, priors=priors)
+
+    @cached_property
+    def _explainer(self) -> Explainer:
+        from tailwise.selection.explain import Explainer  # imported when needed, because it imports `resolve`
+
+        if self.problem is None:
+            msg = (
+                "An explanation needs the probabilities, which a selection from a file or another process does not "
+                "hold. Use tailwise.selection.explain.explainer_of(probabilities, selection, utility)."
             )
-            msg = f"The instance must be {what}. Got {instance!r}."
             raise InputError(msg)
-        return export.labels_of(self, int(row))
+        rules = self.problem.rules
+        return Explainer(self.problem.expectation, self, rules.budgets if rules.has_budget else None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what cannot go to another process: addresses of compiled formulas."""
+        return {name: value for name, value in vars(self).items() if name not in ("problem", "_explainer")}
 
     def __repr__(self) -> str:
         n, k = self.labels.shape
@@ -186,6 +256,7 @@ def present(problem: Problem, outcome: Outcome, proof: Proof | None, seconds: fl
         label_names=problem.candidates.label_names,
         **_slots_of(problem, labels, state),
         origin=problem.candidates.origin,
+        problem=problem,
     )
 
 

@@ -18,8 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from tailwise.datasets.formats.disk_failures import file_error, find_remedy
 from tailwise.datasets.formats.drafts import drafted
-from tailwise.errors import FileError, InputError
+from tailwise.errors import FileError, InputError, MachineError
 
 __all__ = [
     "check_name",
@@ -125,7 +126,7 @@ class _Reading(io.RawIOBase):
         except OSError as error:
             reason = error.strerror or error
             msg = f"{self._path} could not be read: {reason}. Copy the file to another disk and try again."
-            raise FileError(msg) from error
+            raise file_error(msg, error) from error
 
 
 class _LineEnds(io.RawIOBase):
@@ -170,7 +171,7 @@ def _open(path: AnyPath) -> io.BufferedReader:
         raise FileError(msg) from error
     except OSError as error:
         msg = f"path must name a readable file. Got {path}: {error.strerror}. Check its name and permissions."
-        raise FileError(msg) from error
+        raise file_error(msg, error) from error
 
 
 @contextmanager
@@ -202,7 +203,7 @@ def digest_of(path: AnyPath, kind: str = "sha256") -> str:
                 digest.update(piece)
     except OSError as error:
         msg = f"{path} must be a readable file. Reading it failed: {error.strerror}. Check its permissions."
-        raise FileError(msg) from error
+        raise file_error(msg, error) from error
     return digest.hexdigest()
 
 
@@ -223,7 +224,7 @@ def check_place(path: AnyPath) -> None:
         raise FileError(msg)
     if not os.access(target.parent, os.W_OK | os.X_OK):
         msg = f"path must lie in a writable folder. Got {path}: permission denied. Choose another folder."
-        raise FileError(msg)
+        raise MachineError(msg)
 
 
 @contextmanager
@@ -256,5 +257,5 @@ def file_errors_of(path: AnyPath) -> Iterator[None]:
     except FileError:
         raise
     except OSError as error:
-        msg = f"{path} could not be written: {error.strerror or error}. Free some space or choose another folder."
-        raise FileError(msg) from error
+        msg = f"{path} could not be written: {error.strerror or error}. {find_remedy(error, path)}"
+        raise file_error(msg, error) from error

@@ -17,13 +17,15 @@ from pathlib import Path
 
 from tailwise.errors import FileError
 
-__all__ = ["LOCK_FILE", "Held", "drafted", "drafted_for", "held", "is_draft", "remove_leftovers"]
+__all__ = ["LOCK_FILE", "Held", "drafted", "drafted_for", "held", "is_draft", "remove_leftovers", "remove_open_drafts"]
 
 LOCK_FILE = ".tailwise.lock"
 PATTERN = ".tailwise-*.part"
 CONTENT = "content"
 ATTEMPTS = 10
 SECONDS_TO_LOCK = 60.0  # a draft that has not been locked after this time is abandoned
+
+_open_drafts: set[Path] = set()  # those that this process holds
 
 
 class Held(FileError):
@@ -88,6 +90,12 @@ def remove_leftovers(parent: Path) -> None:
                     pass
 
 
+def remove_open_drafts() -> None:
+    """Remove the drafts that this process holds, because it is about to end."""
+    for draft in tuple(_open_drafts):
+        shutil.rmtree(draft, ignore_errors=True)
+
+
 @contextmanager
 def _opened(draft: Path, refusal: str = "The draft must not be in use.") -> Iterator[Path]:
     """Hold a draft, and empty it at the beginning and at the end."""
@@ -100,8 +108,10 @@ def _opened(draft: Path, refusal: str = "The draft must not be in use.") -> Iter
             try:
                 shutil.rmtree(content, ignore_errors=True)
                 content.mkdir()
+                _open_drafts.add(draft)
                 yield content
             finally:
+                _open_drafts.discard(draft)
                 shutil.rmtree(content, ignore_errors=True)
     finally:
         with suppress(OSError):  # another process holds it and has its lock file in it

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import input_errors_of, opened, written_beside
 from tailwise.datasets.formats.ordered_rows import is_ranking, ranks_of_order
-from tailwise.errors import FileError
+from tailwise.errors import FileError, MachineError
 from tailwise.inputs.matrices import check_matrix, tidy_csr
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def read_whole(path: Any, read: Callable[[BinaryIO], Any], rule: str, remedy: st
             raise
         except MemoryError as error:
             msg = f"{path} must fit in memory. It does not: {error}."
-            raise FileError(msg) from error
+            raise MachineError(msg) from error
         except Exception as error:  # damaged bytes break zipfile, zlib, numpy and scipy in more ways than can be listed
             reason = f"{type(error).__name__}: {error}".rstrip(".")
             if "allow_pickle" in reason:  # numpy suggests allowing it, which is unsafe for untrusted files

@@ -17,7 +17,7 @@ from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import opened, parse_json, written_beside
 from tailwise.datasets.formats.ordered_rows import ANY, refuse_empty
 from tailwise.datasets.formats.parquet_entries import EntryReader, join_entries, slice_entries
-from tailwise.errors import FileError, InputError, MissingExtraError
+from tailwise.errors import FileError, InputError, MachineError, MissingExtraError
 from tailwise.inputs.ids import Ids
 from tailwise.inputs.label_names import is_text
 
@@ -110,6 +110,9 @@ def _reading(path: Any) -> Iterator[None]:
         yield
     except FileError:
         raise
+    except MemoryError as error:
+        msg = f"{path} must fit in memory. It does not: {error}. Close other programs, or read it in parts."
+        raise MachineError(msg) from error
     except (arrow.ArrowException, OSError, ValueError, TypeError, KeyError, NotImplementedError) as error:
         text = str(error).split("\n")[0].rstrip(".")
         msg = f"{path} must be a complete and valid Parquet file. Reading it failed: {text}. Copy it again."

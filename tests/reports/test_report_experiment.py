@@ -10,7 +10,7 @@ import pytest
 import tailwise as tw
 from tailwise.cli.main import main
 from tailwise.errors import FileError, InputError
-from tailwise.report.page import build_page
+from tailwise.reports.page import build_page
 
 EVIL = "<script>alert(1)</script>"
 

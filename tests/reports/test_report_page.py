@@ -12,7 +12,7 @@ import pytest
 import tailwise as tw
 from tailwise.datasets import load, load_labels, load_priors, load_selection
 from tailwise.errors import InputError, MissingExtraError
-from tailwise.report.page import build_page, load_plotly
+from tailwise.reports.page import build_page, load_plotly
 
 ALPHAS = [0, 0.3, 0.9, 1]
 SECTIONS = [
@@ -449,6 +449,6 @@ def test_without_plotly(make_run, monkeypatch):
 
 
 def test_jinja_is_imported_only_to_render():
-    program = "import sys, tailwise.report.page; print('jinja2' in sys.modules)"
+    program = "import sys, tailwise.reports.page; print('jinja2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

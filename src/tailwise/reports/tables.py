@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from tailwise.experiments.results import Column, Row, Table
-from tailwise.report.templates import render
+from tailwise.reports.templates import render
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -6,12 +6,12 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tailwise.report.words import is_share, metric_title, short_title
+from tailwise.reports.words import is_share, metric_title, short_title
 
 if TYPE_CHECKING:
     from tailwise.experiments.results import MeanCurve
     from tailwise.models.reliability import Reliability
-    from tailwise.report.comparison import BinGain
+    from tailwise.reports.comparison import BinGain
 
 Figure = dict[str, Any]
 Point = tuple[float, float]

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tailwise import __version__
-from tailwise.report import words
+from tailwise.reports import words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -25,7 +25,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("tailwise.report"),
+        loader=PackageLoader("tailwise.reports"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

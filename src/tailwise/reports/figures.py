@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailwise.datasets.formats.disk import written_beside
 from tailwise.errors import extra_needed
-from tailwise.report.charts import frame
+from tailwise.reports.charts import frame
 
 if TYPE_CHECKING:
     from tailwise.experiments import Curve

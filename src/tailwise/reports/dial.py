@@ -11,9 +11,10 @@ from typing import Any
 from tailwise.experiments.results import MeanCurve, MeanPoint
 from tailwise.experiments.trade_off import check_alphas, trade_off
 from tailwise.inputs.priors import LabelPriors
-from tailwise.report.charts import frame
-from tailwise.report.comparison import Judgement, measure
-from tailwise.report.words import is_share
+from tailwise.progress import track
+from tailwise.reports.charts import frame
+from tailwise.reports.comparison import Judgement, measure
+from tailwise.reports.words import is_share
 from tailwise.runs.run_folder import RunFolder
 from tailwise.selection import select
 from tailwise.utilities import Precision, Utility, as_utility
@@ -35,13 +36,11 @@ def compute_curve(
     If the run maximised precision, the second utility is macro-F1; if it maximised a mixture with precision, it is the
     rest of the mixture. Values are realised if there are true labels, else expected.
     """
-    from tqdm import tqdm
-
     assert run.k is not None
     first, second = as_utility("precision"), _other_side(as_utility(run.utility, run.priors))
     options = _read_options(run)
     alphas = check_alphas(alphas)
-    with tqdm(total=len(alphas), desc="trade-off", unit="alpha", leave=False, disable=not progress) as bar:
+    with track(total=len(alphas), title="trade-off", unit="mixtures", leave=False, shown=progress) as bar:
         curve = trade_off(
             run.probabilities,
             first,

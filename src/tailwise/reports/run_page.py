@@ -8,10 +8,10 @@ from typing import Any
 
 from tailwise.errors import InputError
 from tailwise.models.reliability import Reliability, reliability
-from tailwise.report.charts import Figure, draw_bins, draw_curve, draw_expected, draw_reliability
-from tailwise.report.comparison import RARE, BinGain, Judgement, compare_bins, find_changes, judge, judge_top
-from tailwise.report.dial import compute_curve, describe_dial
-from tailwise.report.words import NO_VALUE, count_text, labels_text, metric_title
+from tailwise.reports.charts import Figure, draw_bins, draw_curve, draw_expected, draw_reliability
+from tailwise.reports.comparison import RARE, BinGain, Judgement, compare_bins, find_changes, judge, judge_top
+from tailwise.reports.dial import compute_curve, describe_dial
+from tailwise.reports.words import NO_VALUE, count_text, labels_text, metric_title
 from tailwise.runs.run_folder import RunFolder
 from tailwise.utilities import Precision, as_utility
 from tailwise.utilities.utility import UtilityClass

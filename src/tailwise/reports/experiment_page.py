@@ -11,12 +11,12 @@ from typing import Any
 from tailwise.datasets.formats.disk import written_beside
 from tailwise.errors import FileError, InputError
 from tailwise.experiments.results import Results, Table
-from tailwise.report.charts import draw_curve
-from tailwise.report.dial import describe_dial
-from tailwise.report.figures import save_mean_curve
-from tailwise.report.tables import describe_marks, to_csv, to_html, to_latex, to_text
-from tailwise.report.templates import render
-from tailwise.report.words import count_text
+from tailwise.reports.charts import draw_curve
+from tailwise.reports.dial import describe_dial
+from tailwise.reports.figures import save_mean_curve
+from tailwise.reports.tables import describe_marks, to_csv, to_html, to_latex, to_text
+from tailwise.reports.templates import render
+from tailwise.reports.words import count_text
 from tailwise.runs.record import REMEDY, Record
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import tailwise as tw
 from tailwise.datasets import load, load_labels
-from tailwise.report.page import build_page
+from tailwise.reports.page import build_page
 
 selenium = pytest.importorskip("selenium")
 

@@ -9,7 +9,7 @@ import pytest
 
 from tailwise.experiments.results import Column, Row, Table
 from tailwise.metrics import evaluate
-from tailwise.report.tables import describe_marks, to_csv, to_html, to_latex, to_text
+from tailwise.reports.tables import describe_marks, to_csv, to_html, to_latex, to_text
 
 ROWS = {"Top-K": {"p": 0.5, "f": 0.125}, "Macro-F1": {"p": 0.4, "f": 0.25}, "Cov": {"p": 1.0, "f": 0.0}}
 TITLES = {"p": "P", "f": "macro-F1"}

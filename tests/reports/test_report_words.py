@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tailwise.report.words import change_text, metric_title, percent, percent_rounded_up
+from tailwise.reports.words import change_text, metric_title, percent, percent_rounded_up
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tailwise.errors import FileError, InputError, extra_needed
 from tailwise.experiments.results_folder import RECORD as EXPERIMENT_RECORD
-from tailwise.report.experiment_page import describe_experiment
-from tailwise.report.run_page import describe_run
-from tailwise.report.templates import render
+from tailwise.reports.experiment_page import describe_experiment
+from tailwise.reports.run_page import describe_run
+from tailwise.reports.templates import render
 from tailwise.runs.run_folder import RUN_RECORD, read_run_folder
 
 

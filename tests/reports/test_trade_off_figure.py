@@ -8,8 +8,8 @@ import pytest
 
 import tailwise as tw
 from tailwise.errors import MissingExtraError
-from tailwise.report.charts import frame
-from tailwise.report.figures import save_trade_off
+from tailwise.reports.charts import frame
+from tailwise.reports.figures import save_trade_off
 
 matplotlib = pytest.importorskip("matplotlib")
 

@@ -1,0 +1,94 @@
+"""``tailwise calibrate``: make probabilities match observed frequencies."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from tailwise.cli.options import add_command, check_not_input
+
+EXAMPLES = """\
+examples:
+  tailwise calibrate held-out.npz held-out-labels.npz -o calibrator.npz
+      fit a calibrator to labels that the model was not trained on
+  tailwise calibrate held-out.npz held-out-labels.npz -o calibrator.npz --apply probabilities.npz --to calibrated.npz
+      and calibrate other probabilities of the same model
+  tailwise calibrate --use calibrator.npz --apply probabilities.npz --to calibrated.npz
+      the same with a calibrator that was fitted before
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    what = "Fit a calibrator to held-out labels, and calibrate probabilities with it."
+    parser = add_command(commands, "calibrate", EXAMPLES, help="calibrate probabilities", description=what)
+    parser.add_argument("probabilities", nargs="?", metavar="PROBS", help="probabilities of a held-out batch")
+    parser.add_argument("truth", nargs="?", metavar="TRUTH", help="its true labels")
+    parser.add_argument("-o", "--output", metavar="FILE", help="file to write the calibrator to (.npz)")
+    parser.add_argument("--use", metavar="FILE", help="use this calibrator instead of fitting one")
+    parser.add_argument("--apply", metavar="FILE", help="probabilities to calibrate")
+    parser.add_argument("--to", metavar="OUT", help="file to write the calibrated probabilities to, in any format")
+    parser.add_argument(
+        "--calibration",
+        default="isotonic",
+        metavar="METHOD",
+        help="isotonic, platt, temperature or context (default: %(default)s)",
+    )
+    parser.add_argument("--by", default="all", help="all (one curve) or frequency (one per bin) (default: %(default)s)")
+    parser.add_argument("--priors", metavar="FILE", help="training labels, for --by frequency and the method context")
+    parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    parser.add_argument("--overwrite", action="store_true", help="replace the output files if they exist")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from tailwise.datasets.formats.output_files import reserved_files
+
+    _check(options)
+    paths = [path for path in (options.output, options.to) if path is not None]
+    for path in paths:
+        check_not_input(path, options.probabilities, options.truth, options.use, options.apply, options.priors)
+    with reserved_files(*paths, overwrite=options.overwrite) as drafts:
+        told = _calibrate(options, dict(zip(paths, drafts, strict=True)))
+    if not options.quiet:
+        print("\n".join(told))
+    return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    from tailwise.errors import InputError
+
+    is_fitted = options.use is None
+    if is_fitted == (options.truth is None):
+        msg = "tailwise calibrate needs PROBS and TRUTH to fit a calibrator, or --use FILE. Give one of the two."
+        raise InputError(msg)
+    if (options.apply is None) != (options.to is None):
+        msg = "--apply and --to must be given together. Got one of them. Add the other."
+        raise InputError(msg)
+    if options.output is None and options.to is None:
+        msg = "tailwise calibrate needs an output: -o FILE for the calibrator, or --apply FILE --to OUT. Got none."
+        raise InputError(msg)
+
+
+def _calibrate(options: argparse.Namespace, drafts: dict[str, Any]) -> list[str]:
+    """Fit or load a calibrator, write what was asked for, and say what was done."""
+    from tailwise.datasets import save
+    from tailwise.inputs.paths import load_if_path
+    from tailwise.models import Calibrator, reliability
+
+    told = []
+    if options.use is None:
+        calibrator = Calibrator(options.calibration, by=options.by, random_state=options.seed)
+        calibrator.fit(options.probabilities, options.truth, priors=options.priors)
+        before, after = load_if_path(options.probabilities), calibrator.transform(options.probabilities)
+        errors = [reliability(each, options.truth).error for each in (before, after)]
+        told.append(f"calibration error on these labels: {errors[0]:.5f} before, {errors[1]:.5f} after")
+    else:
+        calibrator = Calibrator.load(options.use)
+    if options.output is not None:
+        calibrator.save(drafts[options.output])
+        told.append(f"calibrator written to {options.output}")
+    if options.to is not None:
+        save(drafts[options.to], calibrator.transform(options.apply))
+        told.append(f"calibrated probabilities written to {options.to}")
+    return told

@@ -1,0 +1,157 @@
+"""Configuration files: options of a command from a TOML file, checked like those of the command line."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from tailwise.errors import FileError, InputError
+
+FLAG = "--config"
+NOT_IN_A_FILE = ("config", "help", "version")
+KINDS = {int: "an integer", float: "a number", str: "text"}
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser whose options may come from a file; those of the command line win."""
+
+    takes_config = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse, with the values of the file that --config names as defaults."""
+        path = _find_path(args) if self.takes_config else None
+        lists = {} if path is None else self._set_values(path)
+        options, others = super().parse_known_args(args, namespace)
+        if self.takes_config and options.config != path:
+            self.error(f"{FLAG} must be written in full, and once")
+        for name, value in lists.items():
+            if getattr(options, name) is None:
+                setattr(options, name, value)
+        return options, others
+
+    def _set_values(self, path: str) -> dict[str, Any]:
+        """Make the values of a file the defaults; return those of repeated options, to which argparse would add."""
+        file = ConfigFile(path, self.prog.split()[1:])
+        actions = {name: action for action in self._actions for name in _names_of(action)}
+        lists = {}
+        for key, value in file.values.items():
+            action = actions.get(key.replace("_", "-"))
+            if action is None:
+                file.refuse_key(key, sorted(actions))
+            assert action is not None
+            action.required = False
+            converted = file.convert(key, value, action)
+            if isinstance(action, argparse._AppendAction):
+                lists[action.dest] = converted
+            else:
+                self.set_defaults(**{action.dest: converted})
+        return lists
+
+
+class ConfigFile:
+    """The keys of a TOML file that are for one command: those at its top, then those of the table named after it."""
+
+    def __init__(self, path: str, command: list[str]) -> None:
+        self.path, self._text = path, _read_text(path)
+        self._command = " ".join(command)
+        tables = _parse(self._text, path)
+        self.values = {key: value for key, value in tables.items() if not isinstance(value, dict)}
+        self._own_table = "-".join(command)
+        self.values |= tables.get(self._own_table, {})
+
+    def refuse_key(self, key: str, known: list[str]) -> None:
+        """Refuse a key that is no option of the command."""
+        import difflib
+
+        near = difflib.get_close_matches(key, known, n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"It has: {', '.join(known)}."
+        msg = f"{self._place(key)}: {key} is not an option of tailwise {self._command}. {hint}"
+        raise InputError(msg)
+
+    def convert(self, key: str, value: Any, action: argparse.Action) -> Any:
+        """Return the value of an option, of the type that the command line would give it."""
+        if action.nargs == 0:  # a flag
+            if not isinstance(value, bool):
+                self._refuse_value(key, "true or false", value)
+            return action.const if value else action.default
+        if action.nargs is None and not isinstance(action, argparse._AppendAction):
+            return self._convert_one(key, value, action)
+        n_values = action.nargs if isinstance(action.nargs, int) else None
+        if not isinstance(value, list) or n_values not in (None, len(value)) or not value:
+            self._refuse_value(key, f"a list{f' of {n_values} values' if n_values else ''}", value)
+        return [self._convert_one(key, each, action) for each in value]
+
+    def _convert_one(self, key: str, value: Any, action: argparse.Action) -> Any:
+        kind: Any = action.type or str
+        if kind in KINDS:
+            is_right = type(value) is kind or (kind is float and type(value) is int)
+            if not is_right:
+                self._refuse_value(key, KINDS[kind], value)
+            converted = kind(value)
+        else:
+            try:
+                converted = kind(str(value))
+            except argparse.ArgumentTypeError as error:
+                msg = f"{self._place(key)}: {error}"
+                raise InputError(msg) from error
+        if action.choices is not None and converted not in action.choices:
+            self._refuse_value(key, f"one of {', '.join(map(str, action.choices))}", value)
+        return converted
+
+    def _refuse_value(self, key: str, rule: str, value: Any) -> None:
+        msg = f"{self._place(key)}: {key} must be {rule}. Got {value!r}."
+        raise InputError(msg)
+
+    def _place(self, key: str) -> str:
+        """Return the file and line of a key, for error messages."""
+        pattern = re.compile(rf"""^\s*["']?{re.escape(key)}["']?\s*=""")
+        table, found = "", [0]
+        for number, line in enumerate(self._text.splitlines(), start=1):
+            if header := re.match(r"\s*\[([^]]+)\]", line):
+                table = header[1].strip(" \"'")
+            if pattern.match(line) and table in ("", self._own_table):
+                found.append(number)
+        return f"{self.path}, line {found[-1]}" if found[-1] else self.path
+
+
+def _find_path(arguments: Sequence[str] | None) -> str | None:
+    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    finder.add_argument(FLAG)
+    try:
+        return finder.parse_known_args(arguments)[0].config
+    except argparse.ArgumentError:  # without a file name, about which the parser of the command complains
+        return None
+
+
+def _names_of(action: argparse.Action) -> list[str]:
+    """List the keys of an option: its long names, or that of its place; a letter only where it has no long name."""
+    long = [flag[2:] for flag in action.option_strings if flag.startswith("--")]
+    names = long or [flag[1:] for flag in action.option_strings] or [action.dest]
+    return [name for name in names if name not in NOT_IN_A_FILE]
+
+
+def _read_text(path: str) -> str:
+    from tailwise.datasets.formats.disk import opened
+
+    with opened(path) as file:
+        content = file.read()
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        msg = f"{path} must be a TOML file in UTF-8. Reading it failed: {error}."
+        raise FileError(msg) from error
+
+
+def _parse(text: str, path: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        msg = f'{path} must be a TOML file. Reading it failed: {error}. Write lines like: utility = "macro-f1"'
+        raise InputError(msg) from error

@@ -1,0 +1,91 @@
+"""Ctrl-C and SIGTERM end a command alike: with what a KeyboardInterrupt cleans up, and soon."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from types import FrameType
+
+from tailwise.cli.exit_codes import INTERRUPTED, TERMINATED
+
+CODES: dict[int, int] = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
+PATIENCE = 0.6  # seconds in which the interpreter must take note of a signal
+PAUSE = 0.05  # seconds until a signal that came during an import comes again
+
+
+class Signals:
+    """What came of Ctrl-C and SIGTERM."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self.may_end_at_once = True  # whether nothing is lost if the process ends in the middle of compiled code
+        self._noted = threading.Event()
+
+    def code_for(self, code: int) -> int:
+        """Return the exit code of a command that ended with `code`: the same, unless SIGTERM interrupted it."""
+        return CODES[self.number] if code == INTERRUPTED and self.number is not None else code
+
+    def note(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal between two steps of the interpreter; not during imports, where libraries catch anything."""
+        self.number = number
+        if _is_importing(frame):
+            threading.Timer(PAUSE, signal.raise_signal, [number]).start()
+            return
+        self._noted.set()
+        raise KeyboardInterrupt
+
+    def watch(self, receiver: int) -> None:
+        """End the process if a signal comes that the interpreter does not take note of, being in compiled code."""
+        while came := os.read(receiver, 1):
+            if came[0] in CODES and not self._noted.wait(PATIENCE) and self.may_end_at_once:
+                from tailwise.datasets.formats.drafts import remove_open_drafts
+
+                remove_open_drafts()
+                os.write(2, b"tailwise: interrupted\n")
+                os._exit(CODES[came[0]])
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+@contextmanager
+def signals_caught() -> Iterator[Signals]:
+    """Raise KeyboardInterrupt for SIGTERM as for Ctrl-C, where this is the main thread; ignored ones stay ignored."""
+    signals = Signals()
+    if threading.current_thread() is not threading.main_thread():
+        yield signals
+        return
+    before = {number: signal.getsignal(number) for number in CODES}
+    for number in (number for number, handler in before.items() if handler != signal.SIG_IGN):
+        signal.signal(number, signals.note)
+    try:
+        with nullcontext() if os.name == "nt" else _watched(signals):
+            yield signals
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _watched(signals: Signals) -> Iterator[None]:
+    """Have a thread watch for signals; Windows has no pipe that a signal could be written to."""
+    receiver, sender = os.pipe()
+    os.set_blocking(sender, False)
+    wakeup = signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
+    watcher = threading.Thread(target=signals.watch, args=(receiver,), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(wakeup)
+        os.close(sender)  # which ends the watcher
+        watcher.join()
+        os.close(receiver)

@@ -1,0 +1,219 @@
+"""A page about any selection, record by record: from the files of any model."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailwise.datasets.formats.disk import opened_text, written_beside
+from tailwise.datasets.formats.output_files import reserved_file
+from tailwise.errors import FileError, InputError
+from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.paths import Source, is_path
+from tailwise.metrics import evaluate
+from tailwise.reports.templates import render
+from tailwise.reports.words import change_text, count_text, metric_title, percent, top_text
+from tailwise.selection import Selection, expected_utility, select
+from tailwise.selection.explain import Explainer, explainer_of
+
+N_OTHERS = 3
+METRICS = ("precision", "macro-precision", "macro-recall", "macro-f1", "coverage")
+SECTIONS = {
+    "summary": "What was chosen",
+    "records": "Record by record",
+    "labels": "Label by label",
+    "reading": "How to read this",
+}
+READING = {
+    "probability": "how likely the model finds a label for this record",
+    "rank": "the place of the label among the candidates of this record, by probability",
+    "gain": "what the score of all records together would lose without the label, or win by it",
+    "chosen for, expected": "for how many records the label is chosen, and how many are likely to have it",
+    "why not the most probable": "a label that many records have already adds little; a rare one adds more",
+}
+
+
+def report(
+    probabilities: Any,
+    selection: Any,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    utility: Any = None,
+    truth: Any = None,
+    priors: Any = None,
+    texts: Any = None,
+    label_names: Any = None,
+    title: str = "Labels, record by record",
+    overwrite: bool = False,
+) -> str:
+    """Make a self-contained HTML page about a selection, searchable by record and by label.
+
+    Parameters
+    ----------
+    probabilities : array_like or path
+        Label probabilities of any model, as for :func:`select`.
+    selection : Selection, array_like or path
+        The labels chosen for each record, by tailwise or another tool.
+    output : path, optional
+        File to write the page to.
+    utility : Utility or str
+        By what gains are measured. Default: what a :class:`Selection` maximised, else macro-F1.
+    truth : 0/1 matrix or path, optional
+        True labels, to evaluate the selection and mark labels that are right.
+    priors : LabelPriors, 0/1 matrix or path, optional
+        Training labels, to show training frequencies.
+    texts : sequence of str or path, optional
+        A title for each record; in a file, one per line.
+    label_names : sequence of str or path, optional
+        Names of the labels, if the files do not hold them.
+    title : str
+        The headline of the page.
+    overwrite : bool
+        Whether to replace the file if it exists.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Examples
+    --------
+    >>> import numpy as np, tailwise as tw
+    >>> probabilities = np.array([[0.9, 0.4, 0.1], [0.8, 0.1, 0.7], [0.9, 0.2, 0.1]])
+    >>> page = tw.report(probabilities, tw.select(probabilities, "macro-f1", k=1), texts=["a", "b", "c"])
+    >>> page.startswith("<!DOCTYPE html>")
+    True
+    """
+    if output is None:
+        return _render(probabilities, selection, utility, truth, priors, texts, label_names, title)
+    with reserved_file(output, overwrite=overwrite) as draft:
+        page = _render(probabilities, selection, utility, truth, priors, texts, label_names, title)
+        with written_beside(draft) as file:
+            file.write(page.encode("utf-8", "replace"))
+    return page
+
+
+def _render(
+    probabilities: Any, selection: Any, utility: Any, truth: Any, priors: Any, texts: Any, label_names: Any, title: str
+) -> str:
+    source = Source.of(probabilities, label_names=label_names)
+    if utility is None:
+        utility = selection.utility if isinstance(selection, Selection) else "macro-f1"
+    found_priors = source.read_priors(priors)
+    explainer = explainer_of(probabilities, selection, utility, priors=found_priors, label_names=label_names)
+    n, k = explainer.chosen.n_instances, explainer.chosen.labels.shape[1]
+    true = None if truth is None else source.read_matrix(truth)
+    sizes = (explainer.chosen.labels != EMPTY).sum(axis=1)
+    top = select(explainer.candidates, "precision", np.minimum(sizes, explainer.candidates.sizes), fill="none")
+    training = None if found_priors is None else found_priors.counts
+    data = _collect(explainer, top, true, _read_texts(texts, n), training)
+    data["topTitle"] = f"top-{k}"
+    return render(
+        "records.html",
+        title=title,
+        subtitle=f"{count_text(n)} records, {count_text(explainer.candidates.n_labels)} labels",
+        sections=SECTIONS,
+        charts={},
+        dials={},
+        plotly="",
+        top_title=f"top-{k}",
+        data=data,
+        reading=READING,
+        **_summarise(explainer, top, true, k),
+    )
+
+
+def _summarise(explainer: Explainer, top: Chosen, truth: Any, k: int) -> dict[str, Any]:
+    """Compare the selection with the most probable labels, by the true labels or by expectation."""
+    chosen = explainer.chosen
+    both = [_measure(explainer, each, truth) for each in (top, chosen)]
+    used = [np.unique(each.labels[each.labels != EMPTY]).size for each in (top, chosen)]
+    rows = [
+        {
+            "name": name,
+            "title": metric_title(name),
+            "top": percent(a),
+            "own": percent(b),
+            "change": change_text(b - a, name),
+        }
+        for name, a, b in ((name, both[0][name], both[1][name]) for name in METRICS)
+    ]
+    counts = {"name": "", "title": "different labels chosen", "top": count_text(used[0]), "own": count_text(used[1])}
+    rows.append({**counts, "change": f"{used[1] - used[0]:+,}"})
+    return {
+        "rows": rows,
+        "measured": "expected" if truth is None else "on the true labels",
+        "lead": f"{count_text(used[1])} different labels are chosen for {count_text(chosen.n_instances)} records; "
+        f"{top_text(k)} of each record would use {count_text(used[0])}.",
+        "note": "Precision looks at records: how many of the labels given are right. The macro measures and "
+        "coverage look at labels, so that rare ones count as much as frequent ones.",
+    }
+
+
+def _measure(explainer: Explainer, chosen: Chosen, truth: Any) -> dict[str, float]:
+    if truth is not None:
+        found = evaluate(truth, chosen, list(METRICS))
+        return {name: found[name] for name in METRICS}
+    return {name: expected_utility(explainer.candidates, name, chosen) for name in METRICS}
+
+
+def _collect(
+    explainer: Explainer, top: Chosen, truth: Any, texts: list[str] | None, training: NDArray | None
+) -> dict[str, Any]:
+    """Return what the page shows, in few and short numbers."""
+    m, names, ids = explainer.candidates.n_labels, explainer.candidates.label_names, explainer.candidates.instance_ids
+    own, others = explainer.list_all(N_OTHERS)
+    counts = [np.bincount(each.labels[each.labels != EMPTY], minlength=m).tolist() for each in (explainer.chosen, top)]
+    return {
+        "labels": {
+            "names": [f"label {j}" for j in range(m)] if names is None else [names.title_of(j) for j in range(m)],
+            "chosen": counts[0],
+            "top": counts[1],
+            "expected": [_short(p, 4) for p in explainer.expectation.batch.condition_positives.tolist()],
+            "training": None if training is None else training.astype(int).tolist(),
+        },
+        "names": None if ids is None else [str(each) for each in ids],
+        "texts": texts,
+        "own": [_flatten(row) for row in own],
+        "others": [_flatten(row) for row in others],
+        "top": [row[row != EMPTY].tolist() for row in top.labels],
+        "truth": None if truth is None else _list_true(truth),
+    }
+
+
+def _flatten(row: list[tuple[int, float, int, float]]) -> list[float]:
+    return [value for j, e, rank, gain in row for value in (j, _short(e, 3), rank, _short(gain, 3))]
+
+
+def _short(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}")
+
+
+def _list_true(truth: Any) -> list[list[int]]:
+    import scipy.sparse as sp
+
+    matrix = sp.csr_array(truth)
+    matrix.eliminate_zeros()
+    return [row.tolist() for row in np.split(matrix.indices, matrix.indptr[1:-1])]
+
+
+def _read_texts(texts: Any, n_instances: int) -> list[str] | None:
+    """Return a title for each record."""
+    if texts is None:
+        return None
+    if is_path(texts):
+        with opened_text(texts) as file:
+            content = file.read()
+        try:
+            texts = content.decode("utf-8").removesuffix("\n").split("\n")
+        except UnicodeDecodeError as error:
+            msg = f"{texts} must be UTF-8 text. Invalid UTF-8 at byte {error.start}. Convert the file to UTF-8."
+            raise FileError(msg) from error
+    titles = [str(text) for text in texts]
+    if len(titles) != n_instances:
+        msg = f"texts must hold one title for each of the {n_instances} instances. Got {len(titles)}."
+        raise InputError(msg)
+    return titles

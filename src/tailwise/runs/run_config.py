@@ -1,0 +1,69 @@
+"""The configuration of a run as a TOML file, with which ``tailwise run --config`` repeats it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from tailwise.inputs.label_names import is_text
+from tailwise.metrics.frequency import DEFAULT_EDGES
+from tailwise.models.label_tree import LabelTree
+from tailwise.selection import select
+
+TREE_NAMES = {"tolerance": "tree-tolerance"}  # because the search also has a tolerance
+NO_BUDGET = "none"
+
+
+def describe_config(data: Any, configuration: Mapping[str, Any], seed: int) -> str | None:
+    """Return the file as text: all options that differ from the defaults.
+
+    None if options cannot state the run: with data in memory, or with a tree or bins of a calibrator of your own.
+    """
+    if not isinstance(data, (str, os.PathLike)) or not is_text(os.fspath(data)):
+        return None
+    calibration = configuration["calibration"]
+    if calibration is not None and tuple(calibration["bins"]) != DEFAULT_EDGES:
+        return None
+    try:
+        options = {"data": os.fspath(data), **_list_options(configuration, seed)}
+        lines = [f"{name} = {_as_toml(value)}" for name, value in options.items()]
+    except TypeError:  # of a value that is neither text nor number nor a list of these
+        return None
+    return "\n".join(["# Repeat this run with: tailwise run --config run.toml -o OUT", *lines, ""])
+
+
+def _list_options(configuration: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Return options of ``tailwise run`` with their values."""
+    k, beam, calibration = configuration["k"], configuration["beam"], configuration["calibration"]
+    options = {"utility": configuration["utility"], "k": NO_BUDGET if k is None else k, "seed": seed}
+    options |= {"top": configuration["top"], "propensity": list(configuration["propensity"])}
+    options |= {} if beam is None else {"beam": beam}
+    options |= _list_changed(configuration["selection"], select)
+    options |= {TREE_NAMES.get(name, name): value for name, value in _list_tree(configuration["tree"]).items()}
+    if calibration is not None:
+        options |= {"calibration": calibration["method"], "by": calibration["by"], "folds": calibration["folds"]}
+    return {name.replace("_", "-"): value for name, value in options.items()}
+
+
+def _list_tree(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    changed = _list_changed(parameters, LabelTree)
+    return {**changed, "no-normalise": True} if not changed.pop("normalise", True) else changed
+
+
+def _list_changed(values: Mapping[str, Any], function: Any) -> dict[str, Any]:
+    """Return the values that differ from the defaults of a function and that an option can state."""
+    defaults = {each.name: each.default for each in inspect.signature(function).parameters.values()}
+    given = {name: value for name, value in values.items() if value is not None}
+    return {
+        name: value
+        for name, value in given.items()
+        if not isinstance(value, type(defaults[name])) or value != defaults[name]
+    }
+
+
+def _as_toml(value: Any) -> str:
+    """Write a value; text, numbers and lists in JSON are TOML, too, except for characters that TOML does not allow."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,255 @@
+"""Why these labels: gains at the final totals of a selection, of tailwise or of another tool."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.engines.threads import Threads
+from tailwise.expectations.terms import locate, raise_failure
+from tailwise.inputs.checks import check_choice, check_size
+from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.lookups import find_label, find_row
+from tailwise.inputs.paths import Source
+from tailwise.inputs.priors import LabelPriors
+from tailwise.kernels.label_ascent import make_row_prices, price_rows
+from tailwise.kernels.label_state import Q
+from tailwise.kernels.rows import Rows
+from tailwise.selection.reasons import Explanation, LabelExplanation, Reason
+from tailwise.selection.resolve import (
+    check_context,
+    describe_batch,
+    find_candidates,
+    make_expectation,
+    read_priors,
+    space_of,
+)
+from tailwise.selection.rules import check_budgets
+from tailwise.utilities import as_utility
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.expectations.expectation import Expectation
+
+__all__ = ["Explainer", "explainer_of"]
+
+N_OTHERS = 5
+Entries = list[list[tuple[int, float, int, float]]]
+
+
+class Explainer:
+    """Explains a selection of one batch.
+
+    Parameters
+    ----------
+    expectation : Expectation
+        What was maximised, with the candidates.
+    chosen : Chosen
+        The selection.
+    budgets : ndarray of shape (n,) or None
+        The budget of each instance; None for no budget.
+    """
+
+    def __init__(self, expectation: Expectation, chosen: Chosen, budgets: NDArray | None) -> None:
+        self.expectation, self.chosen, self.budgets = expectation, chosen, budgets
+        self.candidates = expectation.candidates
+        self.positions, others = locate(chosen, self.candidates)
+        self.state = expectation.count(self.positions, others)
+
+    def explain(self, instance: Any, *, others: int = N_OTHERS, priors: Any = None) -> Explanation:
+        """Explain the labels of one instance; see :meth:`Selection.explain`."""
+        i, counts = find_row(instance, self.chosen.n_instances, self.candidates.instance_ids), _count_training(priors)
+        others = check_size("others", others, 0)
+        own = self.chosen.labels[i][self.chosen.labels[i] != EMPTY]
+        labels, values, ranks = self._read_row(i)
+        is_free = ~np.isin(labels, own)
+        place = {int(j): x for x, j in enumerate(labels)}
+        mine = [place.get(int(j), -1) for j in own]
+        own_values = np.array([values[x] if x >= 0 else 0.0 for x in mine])
+        own_gains = self._gains(own, own_values, are_chosen=True)
+        free_gains = self._gains(labels[is_free], values[is_free], are_chosen=False)
+        bar = self._find_bar(i, own.size, own_gains)
+        order = np.lexsort((labels[is_free], -free_gains))[:others]
+
+        def describe(j: int, x: int, gain: float, *, is_chosen: bool) -> Reason:
+            e, rank = (values[x], int(ranks[x])) if x >= 0 else (0.0, None)
+            lacks = None if is_chosen else max(0.0, (0.0 if bar is None else bar) - gain)
+            held_back = None if is_chosen else "gain" if bar is None else "budget"
+            return self._reason(j, is_chosen, float(e), rank, gain, lacks, held_back, counts)
+
+        chosen = [describe(int(j), x, float(g), is_chosen=True) for j, x, g in zip(own, mine, own_gains, strict=True)]
+        free = [(int(j), place[int(j)]) for j in labels[is_free][order]]
+        rest = [describe(j, x, float(g), is_chosen=False) for (j, x), g in zip(free, free_gains[order], strict=True)]
+        chosen.sort(key=lambda reason: (-reason.gain, reason.label))
+        budget = None if self.budgets is None else int(self.budgets[i])
+        utility = str(self.expectation.utility)
+        return Explanation(i, self._name_instance(i), tuple(chosen), tuple(rest), budget, labels.size, utility)
+
+    def list_all(self, others: int) -> tuple[Entries, Entries]:
+        """Return label, probability, rank and gain of every chosen label, and of the best others, for all instances."""
+        rows, n = self.candidates.rows, self.chosen.n_instances
+        instances = np.repeat(np.arange(n), self.candidates.sizes)
+        values = rows.values.astype(np.float64)
+        order = np.lexsort((rows.labels, -values, instances))
+        ranks = np.empty(values.size, dtype=np.int64)
+        ranks[order] = np.arange(values.size) - rows.indptr[instances] + 1
+        has_slot = self.chosen.labels != EMPTY
+        at, own = np.nonzero(has_slot)[0], self.chosen.labels[has_slot]
+        positions = self.positions[has_slot]
+        entry = np.where(positions >= 0, rows.indptr[at] + positions, 0)
+        is_known = positions >= 0
+        own_values, own_ranks = np.where(is_known, values[entry], 0.0), np.where(is_known, ranks[entry], 0)
+        is_free = np.ones(values.size, dtype=bool)
+        is_free[entry[is_known]] = False
+        free = np.flatnonzero(is_free)
+        gains = self._gains(rows.labels[free], values[free], are_chosen=False)
+        mine = (at, own, own_values, own_ranks, self._gains(own, own_values, are_chosen=True))
+        rest = (instances[free], rows.labels[free], values[free], ranks[free], gains)
+        return _by_instance(n, *mine), _by_instance(n, *rest, most=others)
+
+    def explain_label(self, label: Any, *, others: int = N_OTHERS, priors: Any = None) -> LabelExplanation:
+        """Explain where one label is chosen; see :meth:`Selection.explain_label`."""
+        j, counts = find_label(label, self.candidates.n_labels, self.candidates.label_names), _count_training(priors)
+        rows = self.candidates.rows
+        entries = np.flatnonzero(rows.labels == j)
+        instances = np.searchsorted(rows.indptr, entries, side="right") - 1
+        values = rows.values[entries].astype(np.float64)
+        own = np.flatnonzero((self.chosen.labels == j).any(axis=1))
+        probability = dict(zip(instances.tolist(), values.tolist(), strict=True))
+        own_values = np.array([probability.get(i, 0.0) for i in own.tolist()])
+        is_free = ~np.isin(instances, own)
+        free = np.flatnonzero(is_free)[np.argsort(-values[is_free], kind="stable")[: check_size("others", others, 0)]]
+        return LabelExplanation(
+            j,
+            self._name_label(j),
+            own.size,
+            entries.size,
+            float(self.expectation.batch.condition_positives[j]),
+            None if counts is None else int(counts[j]),
+            self._list_instances(j, own, own_values, are_chosen=True),
+            self._list_instances(j, instances[free], values[free], are_chosen=False),
+        )
+
+    def _list_instances(
+        self, j: int, instances: NDArray, values: NDArray, *, are_chosen: bool
+    ) -> tuple[tuple[int, float, float], ...]:
+        gains = self._gains(np.full(instances.size, j, dtype=np.int32), values, are_chosen=are_chosen)
+        order = np.lexsort((instances, -gains))
+        return tuple((int(instances[x]), float(values[x]), float(gains[x])) for x in order)
+
+    def _read_row(self, i: int) -> tuple[NDArray, NDArray, NDArray]:
+        """Return the candidates of an instance, their probabilities, and their ranks by these."""
+        rows = self.candidates.rows
+        part = slice(rows.indptr[i], rows.indptr[i + 1])
+        labels, values = rows.labels[part], rows.values[part].astype(np.float64)
+        ranks = np.empty(labels.size, dtype=np.int64)
+        ranks[np.lexsort((labels, -values))] = np.arange(1, labels.size + 1)
+        return labels, values, ranks
+
+    def _find_bar(self, i: int, size: int, gains: NDArray) -> float | None:
+        """Return the gain of the weakest chosen label, or None if the instance has room for another one."""
+        if self.budgets is None or size < self.budgets[i] or size == 0:
+            return None
+        return float(gains.min())
+
+    def _gains(self, labels: NDArray, values: NDArray, *, are_chosen: bool) -> NDArray:
+        """Return what each label would lose without an instance of this probability, or gain with one."""
+        n, dtype = labels.size, self.candidates.rows.values.dtype
+        if n == 0:
+            return np.empty(0)
+        # Each label as an instance of one candidate, whose own gain or best other gain is asked for.
+        rows = Rows(np.arange(n + 1, dtype=np.int64), labels.astype(np.int32), values.astype(dtype))
+        chosen = np.full((n, 1), 0 if are_chosen else EMPTY, dtype=np.int32)
+        held, prices = np.full(n, int(are_chosen), dtype=np.int64), make_row_prices(n)
+        for array in rows:
+            array.flags.writeable = False
+        price_rows(rows, self.expectation.terms, self.state, chosen, held, prices, 0, n)
+        raise_failure(self.expectation.utility)
+        return prices.weakest if are_chosen else prices.other
+
+    def _reason(
+        self,
+        j: int,
+        is_chosen: bool,  # noqa: FBT001 - in the order of the fields
+        e: float,
+        rank: int | None,
+        gain: float,
+        lacks: float | None,
+        held_back: str | None,
+        counts: NDArray | None,
+    ) -> Reason:
+        times = int(self.state.counts[j, Q] - self.expectation.context.q[j])
+        expected = float(self.expectation.batch.condition_positives[j])
+        training = None if counts is None else int(counts[j])
+        return Reason(j, self._name_label(j), is_chosen, e, rank, gain, lacks, held_back, times, expected, training)
+
+    def _name_label(self, j: int) -> str:
+        names = self.candidates.label_names
+        return f"label {j}" if names is None else names.title_of(j)
+
+    def _name_instance(self, i: int) -> str:
+        ids = self.candidates.instance_ids
+        return f"Instance {i}" if ids is None else str(ids[i])
+
+
+def _by_instance(
+    n: int,
+    instances: NDArray,
+    labels: NDArray,
+    values: NDArray,
+    ranks: NDArray,
+    gains: NDArray,
+    most: int | None = None,
+) -> Entries:
+    """Return the entries of each instance, best gain first, at most `most` of them."""
+    order = np.lexsort((labels, -gains, instances))
+    starts = np.searchsorted(instances[order], np.arange(n + 1))
+    found = []
+    for first, last in pairwise(starts.tolist()):
+        part = order[first : last if most is None else min(last, first + most)]
+        parts = (labels[part].tolist(), values[part].tolist(), ranks[part].tolist(), gains[part].tolist())
+        found.append(list(zip(*parts, strict=True)))
+    return found
+
+
+def explainer_of(
+    probabilities: Any,
+    selection: Any,
+    utility: Any,
+    k: Any = None,
+    *,
+    expectation: str = "exact",
+    priors: Any = None,
+    condition_positives: Any = None,
+    label_names: Any = None,
+) -> Explainer:
+    """Explain any selection; parameters are those of :func:`tailwise.expected_utility`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tailwise.selection.explain import explainer_of
+    >>> probabilities = np.array([[0.9, 0.4, 0.1], [0.8, 0.1, 0.7], [0.9, 0.2, 0.1]])
+    >>> print(explainer_of(probabilities, np.array([[1], [2], [0]]), "macro-f1").explain(0).sentence)
+    Instance 0 was given 1 label that add most to macro-f1 of the whole batch; the least probable of them is only 2nd \
+by probability.
+    """
+    check_choice("expectation", expectation, ("exact", "semi"))
+    source = Source.of(probabilities, label_names=label_names)
+    candidates = find_candidates(source, None, None)
+    utility = as_utility(utility, priors := read_priors(priors, source, candidates))
+    selection = space_of(candidates).read_chosen(source.read_selection(selection), "selection")
+    n, m = candidates.shape
+    chosen = Chosen.of(selection, m, n_instances=n, like="probabilities")
+    budgets = (chosen.labels != EMPTY).sum(axis=1) if k is None else check_budgets(k, n, m)
+    context = check_context(None, utility, candidates)
+    batch = describe_batch(candidates, budgets, priors, condition_positives, context)
+    made = make_expectation(expectation, utility, candidates, batch, context, Threads(1))
+    return Explainer(made, chosen, budgets)
+
+
+def _count_training(priors: Any) -> NDArray | None:
+    return None if priors is None else LabelPriors.from_labels(priors).counts

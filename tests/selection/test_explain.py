@@ -1,0 +1,130 @@
+"""Explanations: gains at the final totals, compared with expected utilities computed anew."""
+
+import numpy as np
+import pytest
+
+import tailwise as tw
+from tailwise.datasets import LabelNames, zipf_candidates
+from tailwise.errors import InputError
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.ids import Ids
+from tailwise.inputs.lookups import find_label, find_row
+from tailwise.selection.explain import explainer_of
+
+PROBABILITIES = zipf_candidates(60, 30, 8)
+UTILITIES = {
+    "macro-f1": "exact",
+    "coverage": "exact",
+    "0.5*precision + 0.5*macro-f1": "semi",
+    "macro-jaccard": "exact",
+    "macro-recall": "exact",
+}
+
+
+def value_with(selection, i, *, without=None, more=None):
+    """The expected utility with one label of an instance taken away, or one more."""
+    rows = [[int(j) for j in row if j >= 0] for row in selection.labels]
+    rows[i] = [j for j in rows[i] if j != without] + ([] if more is None else [more])
+    labels = np.array([row + [-1] * (9 - len(row)) for row in rows], dtype=np.int32)
+    return tw.expected_utility(PROBABILITIES, selection.utility, labels, 3, expectation=selection.expectation)
+
+
+@pytest.mark.parametrize(("utility", "expectation"), UTILITIES.items(), ids=UTILITIES)
+def test_gains_are_those_at_the_final_totals(utility, expectation):
+    selection = tw.select(PROBABILITIES, utility, 3, expectation=expectation, fill="none")
+    for i in (0, 7):
+        found = selection.explain(i)
+        assert [reason.label for reason in found.labels] == [j for j in selection.labels[i] if j >= 0]
+        assert len(found.others) == 5
+        for reason in (*found.labels, *found.others):
+            options = {"without": reason.label} if reason.chosen else {"more": reason.label}
+            change = value_with(selection, i, **options) - selection.expected
+            assert reason.gain == pytest.approx(-change if reason.chosen else change, abs=1e-12)
+            dense = PROBABILITIES.toarray()[i]
+            assert reason.probability == dense[reason.label]
+            is_ahead = (dense > dense[reason.label]) | ((dense == dense[reason.label]) & (np.arange(30) < reason.label))
+            assert reason.rank == 1 + is_ahead.sum()
+            assert reason.times_chosen == (selection.labels == reason.label).sum()
+            assert reason.expected == pytest.approx(PROBABILITIES.toarray()[:, reason.label].sum())
+        weakest = min(reason.gain for reason in found.labels)
+        assert all(each.lacks == max(0, weakest - each.gain) and each.held_back == "budget" for each in found.others)
+
+
+def test_a_label_and_its_instances():
+    selection = tw.select(PROBABILITIES, "macro-f1", 3, fill="none")
+    j = int(selection.labels[7, 0])
+    found = selection.explain_label(j, others=2)
+    assert {i for i, _, _ in found.instances} == set(np.flatnonzero((selection.labels == j).any(axis=1)))
+    assert len(found.others) == 2
+    for i, e, gain in found.instances:
+        assert e == PROBABILITIES.toarray()[i, j]
+        assert gain == pytest.approx(selection.expected - value_with(selection, i, without=j), abs=1e-12)
+    for i, _, gain in found.others:
+        assert gain == pytest.approx(value_with(selection, i, more=j) - selection.expected, abs=1e-12)
+    assert found.to_dict()["instances"][0]["instance"] == found.instances[0][0]
+    assert str(found).startswith(f"label {j} is chosen for ")
+
+
+def test_names_and_training_frequencies():
+    names = LabelNames([f"q{j}" for j in range(3)], ["Sun", "Moon", "Comets"])
+    candidates = Candidates.of(np.array([[0.9, 0.4, 0.1], [0.8, 0.1, 0.7], [0.9, 0.2, 0.1]])).with_names(names)
+    selection = tw.select(candidates, "macro-f1", 1)
+    found = selection.explain(0, priors=np.array([[1, 0, 0], [1, 1, 0]]))
+    assert found.labels[0].name == "Moon"
+    assert found.labels[0].training == 1
+    assert "Moon (40.0%, 2nd by probability) is chosen: without it" in str(found)
+    assert found.to_dict()["others"][0]["sentence"].startswith(
+        "Sun (90.0%, 1st by probability) is not chosen: it would"
+    )
+    assert selection.explain_label("Comets").label == selection.explain_label("q2").label == 2
+
+
+def test_without_a_budget_only_the_gain_holds_a_label_back():
+    selection = tw.select(PROBABILITIES, "macro-f1", None)
+    others = [reason for i in range(5) for reason in selection.explain(i).others]
+    assert {(reason.held_back, reason.gain <= 0) for reason in others} == {("gain", True)}
+    assert all("it would change the utility by -" in reason.sentence for reason in others if reason.gain < 0)
+
+
+def test_an_instance_without_candidates():
+    probabilities = PROBABILITIES.copy()
+    probabilities.data[: probabilities.indptr[1]] = 0
+    probabilities.eliminate_zeros()
+    selection = tw.select(probabilities, "macro-f1", 3, fill="none")
+    found = selection.explain(0)
+    assert (found.labels, found.others) == ((), ())
+    assert found.sentence.startswith("Instance 0 has no candidates")
+
+
+def test_a_foreign_selection_with_labels_that_are_no_candidates():
+    labels = np.tile(np.array([[0, 29]]), (60, 1))
+    found = explainer_of(PROBABILITIES, labels, "macro-f1").explain(3)
+    assert {reason.label for reason in found.labels} == {0, 29}
+    assert [reason.rank for reason in found.labels if reason.probability == 0] == [None] * sum(
+        reason.probability == 0 for reason in found.labels
+    )
+
+
+def test_a_selection_from_elsewhere_says_what_it_needs():
+    import pickle
+
+    selection = pickle.loads(pickle.dumps(tw.select(PROBABILITIES, "macro-f1", 3)))
+    with pytest.raises(InputError, match="An explanation needs the probabilities"):
+        selection.explain(0)
+
+
+def test_what_is_not_there():
+    selection = tw.select(PROBABILITIES, "macro-f1", 3, fill="none")
+    with pytest.raises(InputError, match=r"instance must be one of the batch\. Got 60\. Use a number from 0 to 59\."):
+        selection.explain(60)
+    with pytest.raises(InputError, match=r"label must be one of the batch\. Got -1\. Use a number from 0 to 29\."):
+        selection.explain_label(-1)
+    with pytest.raises(InputError, match=r"Got 'recrod'\. The nearest names are 'record'\."):
+        find_row("recrod", 2, Ids(["record", "x"]))
+    with pytest.raises(InputError, match=r"Got 'Mon'\. The nearest names are 'Moon'\."):
+        find_label("Mon", 1, LabelNames(["a"], ["Moon"]))
+    with pytest.raises(InputError, match=r"Got 'zz'\. The first ids are record, x\."):
+        find_row("zz", 2, Ids(["record", "x"]))
+    assert (find_row("1", 2), find_row("x", 2, Ids(["x", "1"])), find_row("1", 2, Ids([7, 1]))) == (1, 0, 1)
+    with pytest.raises(InputError, match="selection must have the 60 instances of probabilities"):
+        explainer_of(PROBABILITIES, np.zeros((3, 1), dtype=int), "macro-f1")
