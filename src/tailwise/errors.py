@@ -10,6 +10,7 @@ TailwiseError
 
 Interrupted           (a KeyboardInterrupt) Ctrl-C during a search; `best` holds the best result so far
 EmptySlotsWarning     (a UserWarning)       instances with fewer candidates than their budget have empty slots
+UnknownIdsWarning     (a UserWarning)       ids of one input that another input does not have, and what became of them
 """
 
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ __all__ = [
     "MissingExtraError",
     "NumericalError",
     "TailwiseError",
+    "UnknownIdsWarning",
     "UtilityError",
 ]
 
@@ -73,6 +75,10 @@ class Interrupted(KeyboardInterrupt):
 
 class EmptySlotsWarning(UserWarning):
     """Some instances have fewer candidates than their budget, which leaves empty slots (-1)."""
+
+
+class UnknownIdsWarning(UserWarning):
+    """Some ids of one input are not among those of another; what they are about is left out."""
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from tailwise.cli.announce import (
     drop_output,
     usable_streams,
 )
-from tailwise.errors import EmptySlotsWarning, TailwiseError
+from tailwise.errors import EmptySlotsWarning, TailwiseError, UnknownIdsWarning
 
 DESCRIPTION = "Choose the k labels to predict for each instance so that a utility of the whole batch is maximal."
 EXAMPLES = """\
@@ -65,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit code."""
     with usable_streams(), warnings.catch_warnings():
         warnings.simplefilter("default", EmptySlotsWarning)
+        warnings.simplefilter("default", UnknownIdsWarning)
         warnings.showwarning = _tell_warning  # type: ignore[assignment]
         try:
             code = _run(arguments)

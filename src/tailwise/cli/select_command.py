@@ -19,8 +19,8 @@ from tailwise.cli.options import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tailwise.datasets import Contents
     from tailwise.inputs.candidates import Candidates
+    from tailwise.inputs.paths import Source
     from tailwise.inputs.priors import LabelPriors
     from tailwise.selection import Selection
     from tailwise.utilities import Utility
@@ -41,6 +41,8 @@ examples:
       no budget: each label is chosen for the instances that maximise the utility
   tailwise select probabilities.jsonl -u macro-f1 -k 5 --label-names labels.txt -o chosen.parquet
       labels by name; without --label-names, names come from the file or from labels.txt beside it
+  tailwise select scores.parquet -u coverage -k 5 --exclude purchases.parquet -o chosen.parquet
+      without what each user has bought already
 
 files:
   Probabilities may be in any of these formats: .npz (as scipy.sparse.save_npz or PECOS writes it), .jsonl, .parquet
@@ -61,6 +63,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
     parser.add_argument("--shift-to-priors", action="store_true", help="match the label density of --priors")
     parser.add_argument("--label-names", metavar="FILE", help="label names for the output, one per line")
+    parser.add_argument(
+        "--exclude", metavar="FILE", help="pairs of instance and label that must not come out, in any format"
+    )
     add_label_weights_option(parser)
     parser.add_argument("--top", type=int, metavar="N", help="use only the N most probable labels of each instance")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
@@ -75,7 +80,7 @@ def _run(options: argparse.Namespace) -> int:
     from tailwise.datasets.formats.output_files import reserved_file
 
     check_writable_target(options.output, overwrite=options.overwrite)
-    check_not_input(options.output, options.probabilities, options.priors)
+    check_not_input(options.output, options.probabilities, options.priors, options.exclude)
     with reserved_file(options.output, overwrite=options.overwrite) as draft:
         selection = _select(options, draft)
     if selection is None:
@@ -93,18 +98,24 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
     from tailwise.datasets import names_for, save_selection
     from tailwise.datasets.formats.selection_files import names_to_write
     from tailwise.inputs.candidates import Candidates
+    from tailwise.inputs.excluded_pairs import read_excluded
     from tailwise.selection import select
 
-    contents, priors = _load(options)
+    source, priors = _load(options)
+    contents = source.contents
+    assert contents is not None
     names = names_for(contents, options.probabilities)
     # Names from a separate file are not written if the format cannot hold them.
     written = names_to_write(options.output, names, are_needed=contents.label_names is not None)
-    candidates = Candidates.of(contents.matrix, top=options.top).widened()
+    candidates = Candidates.of(contents.matrix).with_names(names).widened()
+    exclude = None if options.exclude is None else read_excluded(options.exclude, source, candidates)
+    candidates = candidates if options.top is None else candidates.keep_top(options.top)
     selection = select(
-        (_shift(candidates, priors) if options.shift_to_priors else candidates).with_names(names),
+        _shift(candidates, priors) if options.shift_to_priors else candidates,
         _weigh(options, priors),
         options.k,
         priors=priors,
+        exclude=exclude,
         progress=sys.stderr.isatty() and not options.quiet,
         on_interrupt="return",
         **read_search_options(options),
@@ -137,7 +148,7 @@ def _weigh(options: argparse.Namespace, priors: LabelPriors | None) -> Utility:
     return weighted_macro(utility, load_label_weights(options.label_weights))
 
 
-def _load(options: argparse.Namespace) -> tuple[Contents, LabelPriors | None]:
+def _load(options: argparse.Namespace) -> tuple[Source, LabelPriors | None]:
     """Load the probabilities with label names, and the training frequencies in the same order."""
     from tailwise.inputs.paths import Source
 
@@ -145,8 +156,7 @@ def _load(options: argparse.Namespace) -> tuple[Contents, LabelPriors | None]:
     priors = source.read_priors(options.priors)
     if priors is not None:  # text does not state the number of labels; the training labels may
         source = source.widened(priors.n_labels)
-    assert source.contents is not None
-    return source.contents, priors
+    return source, priors
 
 
 def _shift(candidates: Candidates, priors: Any) -> Candidates:

@@ -27,6 +27,7 @@ def certify(
     *,
     expectation: str = "auto",
     fill: str = "auto",
+    exclude: Any = None,
     context: Totals | None = None,
     rounds: int = 100,
     target_gap: float = 1e-3,
@@ -49,8 +50,8 @@ def certify(
 
     Parameters
     ----------
-    probabilities, utility, k, expectation, fill, context, priors, condition_positives, workers, seed
-        As for :func:`select`.
+    probabilities, utility, k, expectation, fill, exclude, context, priors, condition_positives, workers, seed
+        As for :func:`select`. The selection must not hold excluded pairs.
     selection : Selection, array_like or path, optional
         The selection to judge, of any tool. Its labels that are no candidates count as candidates of probability 0
         that an instance may take but need not. It is judged as it is; nothing is selected. Default: what
@@ -102,6 +103,7 @@ def certify(
             k,
             expectation=expectation,
             fill=fill,
+            exclude=exclude,
             context=context,
             priors=priors,
             condition_positives=condition_positives,

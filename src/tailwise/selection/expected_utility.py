@@ -42,7 +42,8 @@ def expected_utility(
         E[psi], or psi of the expected counts. Exact values come from quadrature (relative error below 1e-6) or, for
         G-mean, H-mean, AUC and formulas of your own, from Poisson-binomial probabilities (absolute error below 1e-8).
     context, priors, condition_positives
-        As for :func:`select`.
+        As for :func:`select`. What is excluded there does not change the value of a selection: excluded pairs count
+        among the positives.
 
     Returns
     -------
@@ -66,5 +67,5 @@ def expected_utility(
     chosen = Chosen.of(selection, m, n_instances=n, like="probabilities")
     budgets = (chosen.labels != EMPTY).sum(axis=1) if k is None else check_budgets(k, n, m)
     context = check_context(context, utility, m, candidates.label_names)
-    batch = describe_batch(candidates, budgets, priors, condition_positives, context)
+    batch = describe_batch(candidates, budgets, priors, condition_positives, context, n)
     return check_value(utility, make_expectation(expectation, utility, candidates, batch, context).value_of(chosen))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tailwise.inputs.candidates import Candidates
 from tailwise.kernels.label_state import State
 from tailwise.kernels.prefixes import select_best_prefixes
-from tailwise.kernels.rows import Columns
+from tailwise.kernels.rows import Columns, Rows, transpose
 from tailwise.selection.observer import Observer
 from tailwise.selection.problem import Outcome, Problem
 
@@ -22,7 +22,8 @@ def no_budget(problem: Problem, outcome: Outcome | None, observer: Observer) -> 
     For a utility that grows with t, the best set of q instances is the q most probable ones, so one sort per label
     finds the global optimum over the candidates. Of equally good sets the smallest is taken.
     """
-    candidates, columns, expectation = problem.candidates, problem.candidates.columns, problem.expectation
+    candidates, expectation = problem.candidates, problem.expectation
+    columns = _columns_of_instances(problem)
     q = candidates.condition_positives()
     for _ in range(ROUNDS if expectation.uses_nodes else 1):
         is_selected = _select_prefixes(problem, columns, expectation.start(q))
@@ -30,6 +31,15 @@ def no_budget(problem: Problem, outcome: Outcome | None, observer: Observer) -> 
     positions = _positions_of(columns, is_selected, candidates)
     state = expectation.count(positions)
     return Outcome(positions, state, (expectation.value(state),))
+
+
+def _columns_of_instances(problem: Problem) -> Columns:
+    """The candidates by label, without those that are excluded."""
+    candidates, n = problem.candidates, problem.n_instances
+    if n == candidates.n_instances:
+        return candidates.columns
+    rows, last = candidates.rows, candidates.rows.indptr[n]
+    return transpose(Rows(rows.indptr[: n + 1], rows.labels[:last], rows.values[:last]), candidates.n_labels)
 
 
 def _select_prefixes(problem: Problem, columns: Columns, state: State) -> NDArray:

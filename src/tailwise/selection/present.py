@@ -92,7 +92,7 @@ def present(problem: Problem, outcome: Outcome, proof: Proof | None, seconds: fl
     labels, state = _fill(problem, outcome, state)
     value = _value_of(problem, labels, state)
     return Selection(
-        labels,
+        labels[: problem.n_instances],
         problem.candidates.n_labels,
         problem.utility,
         check_value(problem.utility, value),
@@ -135,7 +135,7 @@ def _labels_of(problem: Problem, positions: NDArray, state: State) -> tuple[NDAr
     labels_at(rows, positions, labels)
     sort_by_gain(rows, terms, state, labels, positions)
     if rules.fills:
-        fill_least_loss(terms, state, labels, rules.budgets)
+        fill_least_loss(terms, state, labels, rules.budgets, rules.excluded)
     raise_failure(problem.utility)
     # Filling may select a label much more often than passes do; and where an optional label has taken the place of a
     # candidate, that candidate may fill a slot, with a probability that the kernel does not know of.
@@ -159,7 +159,7 @@ def _totals_of(problem: Problem, labels: NDArray, state: State) -> Totals:
         np.maximum(0.0, state.counts[:, counts.T] - context.t),
         state.counts[:, counts.Q] - context.q,
         problem.batch.condition_positives - context.p,
-        float(problem.candidates.n_instances),
+        float(problem.n_instances),
         problem.batch.n_slots - (context.n_slots if problem.rules.has_budget else context.n_instances),
         failure,
         zeros,

@@ -45,6 +45,7 @@ class Request:
     max_passes: int = 100
     group_size: int | str = "auto"
     fill: str = "auto"
+    exclude: Any = None
     context: Totals | None = None
     priors: Any = None
     condition_positives: Any = None
@@ -59,7 +60,8 @@ class Request:
 class Problem:
     """A request with every parameter checked and every "auto" decided; nothing in it changes."""
 
-    candidates: Candidates
+    candidates: Candidates  # the rows of the instances, and further rows of what is excluded, which have no slots
+    n_instances: int
     utility: Utility
     batch: Batch
     expectation: Expectation  # what is maximised

@@ -14,6 +14,13 @@ from tailwise.expectations import Exact, SemiEmpirical
 from tailwise.expectations.terms import supports_exact
 from tailwise.inputs.candidates import SMALLEST, Candidates
 from tailwise.inputs.checks import check_choice, check_seed, is_integer
+from tailwise.inputs.excluded_pairs import (
+    NOTHING_EXCLUDED,
+    drop_excluded,
+    find_excluded,
+    read_excluded,
+    with_empty_rows,
+)
 from tailwise.inputs.matrices import as_dense
 from tailwise.inputs.paths import Source
 from tailwise.inputs.totals import Totals
@@ -35,6 +42,7 @@ if TYPE_CHECKING:
     from tailwise.inputs.chosen import Chosen
     from tailwise.inputs.label_names import LabelNames
     from tailwise.inputs.priors import LabelPriors
+    from tailwise.kernels.rows import Excluded
     from tailwise.selection.problem import Step
     from tailwise.selection.rules import Rules
     from tailwise.utilities.utility import Utility
@@ -63,25 +71,30 @@ def resolve(request: Request) -> Problem:
     _check_settings(request)
     source = Source.of(request.probabilities)
     candidates = _find_candidates(source)
-    origin = _check_origin(request, candidates, source)
+    excluded = NOTHING_EXCLUDED if request.exclude is None else read_excluded(request.exclude, source, candidates)
+    origin = _check_origin(request, candidates, source, excluded)
     priors = source.read_priors(request.priors)
     utility = as_utility(request.utility, priors)
     given = origin if not isinstance(origin, str) else None
-    candidates, rules = find_rules(candidates, request.k, given, request.fill)
+    n_instances = candidates.n_instances
+    candidates, rules = find_rules(candidates, request.k, given, request.fill, excluded)
+    if given is not None:
+        origin = given = with_empty_rows(given, candidates.n_instances)
     context = check_context(request.context, utility, candidates.n_labels, candidates.label_names)
     budgets = rules.budgets if rules.has_budget else None
-    batch = describe_batch(candidates, budgets, priors, request.condition_positives, context)
+    batch = describe_batch(candidates, budgets, priors, request.condition_positives, context, n_instances)
     name = _choose_expectation(request.expectation, utility)
     expectation = make_expectation(name, utility, candidates, batch, context)
     method = _choose_method(request.method, expectation, rules)
     if request.proving is not None:
         check_provable(utility, expectation)
-    order, group_size = visiting_order(candidates.n_instances, request.group_size, request.seed)
+    order, group_size = visiting_order(n_instances, request.group_size, request.seed)
     cheaper = expectation.is_expensive and method in ("ascent", "global") and given is None
     is_quick = _is_quick(method, expectation)
     plan = _plan(method, repairs=is_quick and request.proving is None, warms_up=cheaper)
     return Problem(
         candidates,
+        n_instances,
         utility,
         batch,
         expectation,
@@ -113,6 +126,7 @@ def check_options(
     """Refuse options of `select` that no data could make right, before the data are there."""
     one = Candidates(np.array([0, 1]), np.zeros(1, np.int32), np.full(1, 0.5), n_labels)
     known = {name: options[name] for name in _NAMES & set(options)}
+    known.pop("exclude", None)  # fits the batch or not
     if not isinstance(known.get("condition_positives"), str):
         known.pop("condition_positives", None)  # an array fits the batch or not, which is not known yet
     resolve(Request(one, utility, k, priors=priors, proving=Proving() if certify else None, **known))
@@ -129,9 +143,10 @@ def describe_batch(
     priors: LabelPriors | None,
     condition_positives: Any,
     context: Totals,
+    n_instances: int,
 ) -> Batch:
     """What a utility may know of the batch and its context: sizes, slots, and the positives of each label."""
-    n, m = candidates.shape
+    n, m = n_instances, candidates.n_labels
     if priors is not None and priors.n_labels != m:
         msg = f"priors covers {priors.n_labels} labels, probabilities has {m}. Give the priors of the same labels."
         raise InputError(msg)
@@ -143,12 +158,28 @@ def describe_batch(
     return Batch(n + context.n_instances, m, n_slots + more, p + context.p, numbers)
 
 
-def _check_origin(request: Request, candidates: Candidates, source: Source) -> str | Chosen:
-    """Where the search starts: a name, a given selection, or the one that is to be judged."""
+def _check_origin(request: Request, candidates: Candidates, source: Source, excluded: Excluded) -> str | Chosen:
+    """Where the search starts: a name, a given selection without excluded labels, or the one that is to be judged."""
     if request.judged is not None:
-        return check_given(source.read_selection(request.judged), candidates, request.k, "selection")
+        judged = check_given(source.read_selection(request.judged), candidates, request.k, "selection")
+        if excluded is not NOTHING_EXCLUDED:
+            _refuse_excluded(judged, excluded)
+        return judged
     is_name = isinstance(request.init, str)
-    return check_start(request.init if is_name else source.read_selection(request.init), candidates, request.k)
+    start = check_start(request.init if is_name else source.read_selection(request.init), candidates, request.k)
+    return start if isinstance(start, str) or excluded is NOTHING_EXCLUDED else drop_excluded(start, excluded)
+
+
+def _refuse_excluded(judged: Chosen, excluded: Excluded) -> None:
+    """Refuse to judge a selection that the rules do not allow."""
+    marks = find_excluded(judged, excluded)
+    if marks.any():
+        i, c = np.argwhere(marks)[0]
+        msg = (
+            f"selection must not hold excluded pairs. Got {int(marks.sum()):,}, the first for instance {i}, label "
+            f"{judged.labels[i, c]}. Remove them from the selection, or leave out exclude."
+        )
+        raise InputError(msg)
 
 
 def _check_settings(request: Request) -> None:
