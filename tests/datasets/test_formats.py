@@ -480,4 +480,4 @@ def test_parquet_in_blocks_of_whole_instances(tmp_path, dense, monkeypatch):
         blocks = list(read_blocks(tmp_path / "a.parquet", 2))
         np.testing.assert_array_equal(np.vstack([block.matrix.toarray() for block in blocks]), dense)
         assert len(blocks) > 2
-        assert names is None or sum((block.instance_names for block in blocks), ()) == names
+        assert names is None or sum((tuple(block.instance_names) for block in blocks), ()) == names

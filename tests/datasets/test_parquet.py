@@ -44,7 +44,7 @@ def test_names_keep_their_numbers_from_block_to_block(tmp_path, monkeypatch, bat
     blocks, together = blocks_as_one(tmp_path / "a.parquet", monkeypatch, batch)
     np.testing.assert_array_equal(together, whole.matrix.toarray())
     assert blocks[-1].label_names == whole.label_names
-    assert sum((block.instance_names for block in blocks), ()) == ("x", "y", "z")
+    assert sum((tuple(block.instance_names) for block in blocks), ()) == ("x", "y", "z")
 
 
 @pytest.mark.parametrize("batch", [1, 100])
@@ -111,7 +111,7 @@ GOOD = {"shape": [2, 2], "instances": None, "labels": None, "titles": None}
 @pytest.mark.parametrize(
     "notes",
     ["{", "[]", "3", json.dumps({**GOOD, "shape": 5}), json.dumps({**GOOD, "labels": ["a"]}),
-     json.dumps({**GOOD, "labels": [1, 2]}), json.dumps({"shape": [2, 2]})],
+     json.dumps({**GOOD, "labels": [1, "b"]}), json.dumps({"shape": [2, 2]})],
 )  # fmt: skip
 def test_broken_notes(tmp_path, notes):
     write(tmp_path / "a.parquet", notes, instance=[0, 1], label=[0, 1])
@@ -131,3 +131,18 @@ def test_damaged_files_are_named(tmp_path, capsys):
         code = main([*words, "-o", str(tmp_path / "out.npz")])
         error = capsys.readouterr().err
         assert code == 0 or (code == 2 and ("b.parquet" in error or "probabilities" in error))
+
+
+def test_integer_ids_come_back_as_integers(tmp_path):
+    matrix = np.array([[0.5, 0.0, 0.25], [0.0, 0.0, 1.0]])
+    tw.save(tmp_path / "a.parquet", matrix, label_names=[10**12, 7, -3], instance_names=[2**40, 5])
+    found = load_contents(tmp_path / "a.parquet")
+    assert found.label_names.ids == (10**12, 7, -3)
+    assert list(found.instance_names) == [2**40, 5]
+    assert np.array_equal(found.matrix.toarray(), matrix)
+    table = pq.read_table(tmp_path / "a.parquet")
+    assert table["instance"].to_pylist() == [2**40, 2**40, 5]
+    strange = table.set_column(0, "instance", pa.array([1, 2, 3])).replace_schema_metadata(table.schema.metadata)
+    pq.write_table(strange, tmp_path / "b.parquet")
+    with pytest.raises(FileError, match=r"must only use instances listed in its metadata\. Got 1\. Write it again"):
+        load_contents(tmp_path / "b.parquet")

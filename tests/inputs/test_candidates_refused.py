@@ -15,6 +15,7 @@ LIBRARIES = ("pandas", "polars", "pyarrow")
 MATRIX_RULE = r"probabilities must be a matrix with at least one instance and one label\. Got shape "
 TWICE = r"probabilities must hold each label of an instance once\. Instance 2 holds label 1 twice\. Remove or merge"
 RANGE = r"probabilities must lie in \[0, 1\]\. Got "
+MISSING_ID = r"must have an id in every row of the column '{}'\. 1 are missing, the first in row 2\. Drop these rows"
 NUMBERS = r" numbers must be integers of at least 0\. Got "
 
 
@@ -152,13 +153,21 @@ def test_bad_input_is_refused(probabilities, options, message):
 
 REFUSED_TABLES = {
     "label twice": ({"instance": [2, 0, 2, 0], "label": [1, 2, 1, 0]}, TWICE),
-    "negative label": ({"label": [3, 2, -1, 0]}, "label" + NUMBERS + r"-1\. Map names to 0, 1, 2"),
-    "negative instance": ({"instance": [2, 0, -1, 0]}, "instance" + NUMBERS + r"-1\. Map names to 0, 1, 2"),
-    "fractional label": ({"label": [0.0, 1.0, 2.0, 3.0]}, "label" + NUMBERS + r"float64\."),
-    "missing label": ({"label": [0.0, 1.0, None, 3.0]}, "label" + NUMBERS),
-    "missing instance": ({"instance": [0.0, 1.0, None, 3.0]}, "instance" + NUMBERS),
-    "text label": ({"label": list("abcd")}, "label" + NUMBERS),
-    "text instance": ({"instance": list("abcd")}, "instance" + NUMBERS),
+    "negative label": (
+        {"label": [3, 2, -1, 0]},
+        "label" + NUMBERS + r"-1\. If these are ids, name their column: label='label'",
+    ),
+    "negative instance": ({"instance": [2, 0, -1, 0]}, "instance" + NUMBERS + r"-1\. If these are ids, name"),
+    "missing label": ({"label": [0.0, 1.0, None, 3.0]}, MISSING_ID.format("label")),
+    "missing text": ({"instance": ["a", "b", None, "c"]}, MISSING_ID.format("instance")),
+    "ids twice": (
+        {"instance": list("baba"), "label": ["x", "x", "x", "y"]},
+        r"once\. Instance 'b' holds label 'x' twice\. Remove or merge the duplicates first, with group_by",
+    ),
+    "logits of ids": (
+        {"instance": list("abab"), "label": list("xxyy"), "probability": [0.5, 0.5, 7.5, 0.5]},
+        RANGE + r"7\.5 for instance 'a', label 'y'\.",
+    ),
     "text probability": ({"probability": list("abcd")}, r"probabilities must hold .*numbers"),
     "missing probability": ({"probability": [0.1, 0.2, None, 0.3]}, RANGE + r"nan for instance 2, label 1\."),
     "logits": ({"probability": [0.1, 0.2, -7.5, 0.3]}, RANGE + r"-7\.5 for instance 2, label 1\. If these are logits"),
@@ -187,10 +196,31 @@ def test_columns_and_rows_that_are_missing(library):
         Candidates.of(table, n_labels=3)
 
 
-def test_a_wide_table_is_refused():
-    frame = pytest.importorskip("pandas").DataFrame(DENSE)
-    with pytest.raises(InputError, match=r"Missing: instance, label, probability\."):
+def test_entries_taken_for_a_wide_table():
+    frame = pytest.importorskip("pandas").DataFrame({"who": [7, 7], "what": [0, 1], "chance": [0.5, 0.1]})
+    rule = r"Got 7 for instance 0, label 'who'\. If the table has a row for each entry, name its columns"
+    with pytest.raises(InputError, match=rule):
         Candidates.of(frame)
+
+
+def test_missing_values_of_a_wide_table():
+    frame = pytest.importorskip("pandas").DataFrame({"a": [0.5, np.nan], "b": [0.5, 0.1]})
+    with pytest.raises(InputError, match=r"must not be missing\. Row 1 has none for 'a'\. Fill them in, with .fillna"):
+        Candidates.of(frame)
+
+
+def test_columns_that_are_not_there():
+    frame = pytest.importorskip("pandas").DataFrame({"who": ["a"], "what": ["x"], "chance": [0.5]})
+    with pytest.raises(InputError, match=r"must have the column 'user'\. It has who, what, chance\."):
+        Candidates.of(frame, columns={"instance": "user"})
+    with pytest.raises(
+        InputError, match=r"Missing: instance, label, probability\. It has who, what, chance\. Name them"
+    ):
+        Candidates.of(frame)
+    with pytest.raises(InputError, match=r"columns must name the parts instance, label, probability, rank\. Got 'who'"):
+        Candidates.of(frame, columns={"who": "who"})
+    with pytest.raises(InputError, match=r"columns must name those of instances, labels and"):
+        Candidates.of(frame, columns=["who"])
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tailwise.datasets.synthetic.long_tail import LongTail, make_long_tail
     from tailwise.datasets.synthetic.shapes import SyntheticData, make_like
     from tailwise.datasets.synthetic.zipf import zipf_candidates
+    from tailwise.inputs.ids import Ids
     from tailwise.inputs.label_names import LabelNames, find_label_names, load_label_names, save_label_names
     from tailwise.inputs.paths import load_all_labels, load_like, names_for
 
@@ -34,6 +35,7 @@ __all__ = [
     "Contents",
     "DataFolder",
     "DataSet",
+    "Ids",
     "LabelNames",
     "LongTail",
     "SyntheticData",
@@ -76,6 +78,7 @@ _HOMES = {
     "datasets.synthetic.long_tail": ("LongTail", "make_long_tail"),
     "datasets.synthetic.shapes": ("SyntheticData", "make_like"),
     "datasets.synthetic.zipf": ("zipf_candidates",),
+    "inputs.ids": ("Ids",),
     "inputs.label_names": ("LabelNames", "find_label_names", "load_label_names", "save_label_names"),
     "inputs.paths": ("load_all_labels", "load_like", "names_for"),
 }

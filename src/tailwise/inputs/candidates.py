@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size
-from tailwise.inputs.id_tables import LIBRARIES, read_pair, read_table
+from tailwise.inputs.id_tables import read_pair, read_table
 from tailwise.inputs.matrices import as_array, canonical_csr
+from tailwise.inputs.table_columns import LIBRARIES
 from tailwise.kernels.rows import Columns, Rows, find_odd_probability, select_by_line, sum_by_label, transpose
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
+    from tailwise.inputs.ids import Ids
     from tailwise.inputs.label_names import LabelNames
 
-__all__ = ["Candidates"]
+__all__ = ["Candidates", "Origin"]
 
 ROUNDING = 1e-6  # a few units of float32 precision, by which a sigmoid may overshoot [0, 1]
 MOST_WIDENED = 1_000_000  # entries that double precision is worth its memory for
 SMALLEST = 1e-300  # smaller probabilities are set to 0: they lose precision, and their reciprocals overflow
+
+
+class Origin(NamedTuple):
+    """Where probabilities came from: the library of the table, and what is to be said about how it was read."""
+
+    library: str = ""
+    messages: tuple[str, ...] = ()
+
+
+UNKNOWN = Origin()
 
 
 class Candidates:
@@ -40,7 +54,11 @@ class Candidates:
         Whether the input covered every label of every instance, as a dense matrix does. Its zeros are not candidates,
         but may fill the slots of an instance that has fewer candidates than its budget.
     label_names : LabelNames, optional
-        The names of the labels, if known.
+        The ids of the labels and their titles, if known.
+    instance_ids : Ids, optional
+        The ids of the instances, if known.
+    origin : Origin
+        The library of the table that these candidates were read from, and which of its columns were read.
 
     Examples
     --------
@@ -52,7 +70,7 @@ class Candidates:
     array([0.9, 0.4, 0.2])
     """
 
-    __slots__ = ("_columns", "holds_all_labels", "label_names", "n_labels", "rows")
+    __slots__ = ("_columns", "holds_all_labels", "instance_ids", "label_names", "n_labels", "origin", "rows")
 
     def __init__(
         self,
@@ -63,40 +81,59 @@ class Candidates:
         *,
         holds_all_labels: bool = False,
         label_names: LabelNames | None = None,
+        instance_ids: Ids | None = None,
+        origin: Origin = UNKNOWN,
     ) -> None:
         if label_names is not None and len(label_names) != n_labels:
             msg = f"label_names must hold one name for each of the {n_labels} labels. Got {len(label_names)} names."
+            raise InputError(msg)
+        if instance_ids is not None and len(instance_ids) != indptr.size - 1:
+            msg = f"instance_ids must hold one id for each of the {indptr.size - 1} instances. Got {len(instance_ids)}."
             raise InputError(msg)
         self.rows = Rows(_read_only(indptr), _read_only(labels), _read_only(probabilities))
         self.n_labels = int(n_labels)
         self.holds_all_labels = holds_all_labels
         self.label_names = label_names
+        self.instance_ids = instance_ids
+        self.origin = origin
         self._columns: Columns | None = None
 
     @classmethod
-    def of(cls, probabilities: Any, *, n_labels: int | None = None, top: int | None = None) -> Candidates:
+    def of(
+        cls,
+        probabilities: Any,
+        *,
+        n_labels: int | None = None,
+        top: int | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> Candidates:
         """Check and convert any supported form of label probabilities.
 
         Parameters
         ----------
         probabilities : array_like or path
             ndarray ``(n, m)``; any scipy.sparse matrix or array; a torch tensor; a pair ``(labels, values)`` of
-            ``(n, k')`` arrays with -1 as padding; a pandas, polars or pyarrow table with the columns ``instance``,
-            ``label`` and ``probability``; a file in any format that :func:`tailwise.load` reads; or Candidates. Zeros
-            in a dense array are not candidates.
+            ``(n, k')`` arrays with -1 as padding; a table of pandas, polars, pyarrow or dask, with one row per entry
+            (columns of instances, labels and probabilities, by ids of any kind) or one column per label; a file in any
+            format that :func:`tailwise.load` reads; or Candidates. Zeros in a dense array are not candidates.
         n_labels : int, optional
             Number of labels, for forms that do not determine it (a pair, a table, some files). Default: the largest
             label + 1.
         top : int, optional
             Keep only the ``top`` most probable labels of each instance (ties go to the smaller label).
+        columns : mapping of str to str, optional
+            The columns of a table that hold the parts ``instance``, ``label`` and ``probability``. Default: those with
+            usual names, such as user_id, item_id and score. Integers in columns called exactly ``instance`` and
+            ``label`` are the numbers of rows and columns, unless they are huge or the column is named here; anything
+            else is an id.
 
         Returns
         -------
         Candidates
             Shares memory with the input if that is already canonical; the input is never changed. Candidates from a
-            file carry the label names found in it or in a labels.txt beside it.
+            table carry its ids, those from a file the label names found in it or in a labels.txt beside it.
         """
-        candidates = probabilities if isinstance(probabilities, cls) else _from_any(probabilities, n_labels)
+        candidates = probabilities if isinstance(probabilities, cls) else _from_any(probabilities, n_labels, columns)
         if n_labels is not None and n_labels != candidates.n_labels:
             msg = f"n_labels must equal the number of columns, {candidates.n_labels}. Got {n_labels}. Omit it."
             raise InputError(msg)
@@ -132,16 +169,20 @@ class Candidates:
         sum_by_label(self.rows.labels, self.rows.values, sums)
         return sums
 
-    def with_names(self, label_names: LabelNames | None) -> Candidates:
-        """Return the same candidates with these label names; None keeps the present ones."""
-        if label_names is None:
+    def with_names(self, label_names: LabelNames | None, instance_ids: Ids | None = None) -> Candidates:
+        """Return the same candidates with these label names and ids of instances; None keeps the present ones.
+
+        More names than labels add labels without candidates.
+        """
+        if label_names is None and instance_ids is None:
             return self
-        return Candidates(
-            *self.rows,
-            self.n_labels,
-            holds_all_labels=self.holds_all_labels,
-            label_names=label_names,
-        )
+        names, ids = label_names or self.label_names, instance_ids or self.instance_ids
+        return self._like(*self.rows, n_labels=len(names or ()) or self.n_labels, label_names=names, instance_ids=ids)
+
+    def _like(self, indptr: NDArray, labels: NDArray, probabilities: NDArray, **changes: Any) -> Candidates:
+        """Other entries with the rest of these candidates."""
+        kept = {name: getattr(self, name) for name in _KEPT}
+        return Candidates(indptr, labels, probabilities, **{**kept, **changes})
 
     def widened(self) -> Candidates:
         """Return the candidates in double precision, unless they are many.
@@ -151,14 +192,11 @@ class Candidates:
         """
         if self.rows.values.dtype == np.float64 or self.n_entries > MOST_WIDENED:
             return self
-        return Candidates(
-            self.rows.indptr,
-            self.rows.labels,
-            self.rows.values.astype(np.float64),
-            self.n_labels,
-            holds_all_labels=self.holds_all_labels,
-            label_names=self.label_names,
-        )
+        return self._like(self.rows.indptr, self.rows.labels, self.rows.values.astype(np.float64))
+
+    def with_entries(self, indptr: NDArray, labels: NDArray, probabilities: NDArray) -> Candidates:
+        """Return other entries for the same instances and labels."""
+        return self._like(indptr, labels, probabilities)
 
     def keep_top(self, top: int) -> Candidates:
         """Keep the ``top`` most probable labels of each instance."""
@@ -170,8 +208,7 @@ class Candidates:
         is_kept = ~is_in_long_row
         is_kept[is_in_long_row] = self._mark_top(top, is_long, is_in_long_row)
         indptr = np.concatenate([[0], np.cumsum(np.minimum(self.sizes, top))])
-        parts = indptr, self.rows.labels[is_kept], self.rows.values[is_kept], self.n_labels
-        return Candidates(*parts, holds_all_labels=self.holds_all_labels, label_names=self.label_names)
+        return self._like(indptr, self.rows.labels[is_kept], self.rows.values[is_kept])
 
     def _mark_top(self, top: int, is_long: NDArray, is_in_long_row: NDArray) -> NDArray:
         """Mark the entries to keep in the rows longer than `top`; only these rows need working memory."""
@@ -195,11 +232,14 @@ class Candidates:
         return f"Candidates({self.n_instances:,} instances, {self.n_labels:,} labels, {self.n_entries:,} entries)"
 
 
-def _from_any(probabilities: Any, n_labels: int | None) -> Candidates:
+_KEPT = ("n_labels", "holds_all_labels", "label_names", "instance_ids", "origin")
+
+
+def _from_any(probabilities: Any, n_labels: int | None, columns: Mapping[str, str] | None) -> Candidates:
     if isinstance(probabilities, (str, os.PathLike)):
         return _from_path(probabilities, n_labels)
     if type(probabilities).__module__.split(".")[0] in LIBRARIES:  # none of which needs to be installed
-        return _from_csr(read_table(probabilities, n_labels))
+        return _from_table(probabilities, n_labels, columns)
     if isinstance(probabilities, tuple):
         return _from_csr(read_pair(probabilities, n_labels))
     matrix = as_array(probabilities, "probabilities")
@@ -210,39 +250,54 @@ def _from_path(path: str | os.PathLike[str], n_labels: int | None) -> Candidates
     from tailwise.inputs.paths import load_all_labels, names_for  # imports every format, which most callers do not need
 
     contents = load_all_labels(path, n_labels=n_labels)
-    return _from_csr(contents.matrix, label_names=names_for(contents, path))
+    return _from_csr(contents.matrix, label_names=names_for(contents, path), instance_ids=contents.instance_names)
 
 
-def _from_csr(
-    csr: sp.csr_array, *, holds_all_labels: bool = False, label_names: LabelNames | None = None
-) -> Candidates:
+def _from_table(table: Any, n_labels: int | None, columns: Mapping[str, str] | None) -> Candidates:
+    found = read_table(table, columns, n_labels)
+    is_wide = not sp.issparse(found.matrix)
+    return _from_csr(
+        canonical_csr(found.matrix, "probabilities") if is_wide else found.matrix,
+        holds_all_labels=is_wide,
+        label_names=found.label_names,
+        instance_ids=found.instance_ids,
+        origin=Origin(found.library, found.messages),
+    )
+
+
+def _from_csr(csr: sp.csr_array, **known: Any) -> Candidates:
     values = csr.data
     if values.dtype not in (np.float32, np.float64):
         values = values.astype(np.float64 if values.dtype.itemsize > 4 else np.float32)
     if find_odd_probability(values, SMALLEST) >= 0:
-        values = _without_rounding(values, csr)
-    return Candidates(
-        csr.indptr.astype(np.int64, copy=False),
-        csr.indices.astype(np.int32, copy=False),
-        values,
-        csr.shape[1],
-        holds_all_labels=holds_all_labels,
-        label_names=label_names,
-    )
+        values = _without_rounding(values, csr, known)
+    indptr, labels = csr.indptr.astype(np.int64, copy=False), csr.indices.astype(np.int32, copy=False)
+    return Candidates(indptr, labels, values, csr.shape[1], **known)
 
 
-def _without_rounding(values: NDArray, csr: sp.csr_array) -> NDArray:
+def _without_rounding(values: NDArray, csr: sp.csr_array, known: dict[str, Any]) -> NDArray:
     """Clip values that rounding pushed out of [0, 1]; refuse values further outside."""
     inside = np.clip(values, 0, 1)
     inside[inside < SMALLEST] = 0
     is_wrong = ~(np.abs(values - inside) <= ROUNDING)  # written so that NaN counts as wrong
     if is_wrong.any():
         x = int(np.argmax(is_wrong))
-        i = int(np.searchsorted(csr.indptr, x, side="right")) - 1
-        came = f"Got {str(values[x]).removesuffix('.0')} for instance {i}, label {csr.indices[x]}."
-        msg = f"probabilities must lie in [0, 1]. {came} {_guess_remedy(values, values[x])}"
+        i, j = int(np.searchsorted(csr.indptr, x, side="right")) - 1, csr.indices[x]
+        instance, label = _call(known.get("instance_ids"), i), _call(known.get("label_names"), j)
+        came = f"Got {str(values[x]).removesuffix('.0')} for instance {instance}, label {label}."
+        is_wide = "origin" in known and known["holds_all_labels"]
+        remedy = (
+            "If the table has a row for each entry, name its columns: instance='user_id', label='item_id', ..."
+            if is_wide
+            else _guess_remedy(values, values[x])
+        )
+        msg = f"probabilities must lie in [0, 1]. {came} {remedy}"
         raise InputError(msg)
     return inside
+
+
+def _call(ids: Any, number: int) -> str:
+    return str(number) if ids is None else repr(ids[number])
 
 
 def _guess_remedy(values: NDArray, wrong: float) -> str:

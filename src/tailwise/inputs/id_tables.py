@@ -1,34 +1,192 @@
-"""Label probabilities given entry by entry: tables of (instance, label, probability), and pairs of arrays."""
+"""Label probabilities given entry by entry: tables of (instance, label, probability), and pairs of arrays.
+
+Which columns of a table are ids
+    The columns of instances and labels hold ids of any kind. Integers in a column that is called exactly ``instance``
+    or ``label`` are numbers, as the rows and columns of a matrix are, if all are at least 0 and the largest is below a
+    million or 10 times the number of rows, and if the caller did not name that column. Where ``n_labels`` is given,
+    the integers of any column of labels are numbers.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_numbering, check_size
-from tailwise.inputs.matrices import as_array, as_numbers, canonical_csr, check_most_labels
+from tailwise.inputs.ids import Ids
+from tailwise.inputs.label_names import LabelNames
+from tailwise.inputs.matrices import as_array, as_numbers, build_csr, canonical_csr, check_most_labels
+from tailwise.inputs.table_columns import choose_columns, column_values, factorise, list_columns, open_table
+from tailwise.inputs.wide_tables import is_wide, read_wide
+from tailwise.kernels.rows import find_disorder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LIBRARIES", "read_pair", "read_table"]
+__all__ = ["TableEntries", "read_pair", "read_table"]
 
-COLUMNS = ("instance", "label", "probability")
-LIBRARIES = ("pandas", "polars", "pyarrow")
+FREE_NUMBERS, NUMBERS_PER_ROW = 1_000_000, 10  # up to these, integers are numbers rather than ids
 
 
-def read_table(table: Any, n_labels: int | None = None) -> sp.csr_array:
-    """Read a table with the columns instance, label and probability, one row per entry."""
-    names = getattr(table, "column_names", None) or list(getattr(table, "columns", ()))
-    missing = [name for name in COLUMNS if name not in names]
+@dataclass(frozen=True, eq=False)
+class TableEntries:
+    """What a table says.
+
+    Attributes
+    ----------
+    matrix : csr_array, or ndarray for a wide table
+        The values, a row for each instance and a column for each label.
+    instance_ids : Ids or None
+        The ids of the rows; None if the table numbers them.
+    label_names : LabelNames or None
+        The ids of the columns; None if the table numbers them.
+    ranks : ndarray or None
+        The rank of each entry of the matrix, as the table states it.
+    library : str
+        The library of the table.
+    messages : tuple of str
+        Which columns were read, if they were found by names other than instance, label and probability.
+    """
+
+    matrix: Any
+    instance_ids: Ids | None = None
+    label_names: LabelNames | None = None
+    ranks: NDArray | None = None
+    library: str = ""
+    messages: tuple[str, ...] = ()
+
+
+def read_table(
+    table: Any,
+    columns: Mapping[str, str] | Sequence[str] | None = None,
+    n_labels: int | None = None,
+    *,
+    name: str = "probabilities",
+    needs_values: bool = True,
+) -> TableEntries:
+    """Read a table of any library: one row per entry, or a column of numbers for each label.
+
+    Parameters
+    ----------
+    table : DataFrame or Table
+        Of pandas, polars, pyarrow, dask or another library that narwhals reads.
+    columns : mapping or sequence of str, optional
+        The columns of the parts instance, label, probability and rank, in this order if it is a sequence. Default:
+        columns with usual names.
+    n_labels : int, optional
+        Number of labels, for labels that are numbers.
+    name : str
+        The parameter, for error messages.
+    needs_values : bool
+        Whether a table without probabilities is refused; otherwise each value is 1.
+    """
+    frame = open_table(table, name)
+    found = choose_columns(columns, frame.columns, name)
+    library = type(table).__module__.partition(".")[0]
+    if columns is None and is_wide(frame, found):
+        matrix, ids, names = read_wide(frame, found, name)
+        return TableEntries(matrix, ids, names, library=library)
+    wanted = ("instance", "label", "probability") if needs_values else ("instance", "label")
+    missing = [part for part in wanted if part not in found]
     if missing:
-        msg = f"probabilities as a table must have the columns {', '.join(COLUMNS)}. Missing: {', '.join(missing)}."
+        msg = (
+            f"{name} as a table must have the columns {', '.join(wanted)}. Missing: {', '.join(missing)}. It has "
+            f"{list_columns(frame.columns)}. Name them: instance='user_id', label='item_id', probability='score'."
+        )
         raise InputError(msg)
-    instances, labels, values = (np.asarray(table[name]) for name in COLUMNS)
-    return _build(instances, labels, as_numbers(values, "probabilities"), None, n_labels)
+    return _read_entries(frame, found, columns, n_labels, name, library)
+
+
+class _Part(NamedTuple):
+    """A column of instances or labels as numbers, how many there are, and their ids unless they are numbers."""
+
+    numbers: NDArray
+    size: int
+    ids: Any  # Ids, LabelNames or None
+
+    def call(self, number: int) -> str:
+        """What the table calls an instance or a label."""
+        return str(number) if self.ids is None else repr(self.ids[number])
+
+
+def _read_entries(
+    frame: Any, found: dict[str, Any], given: Any, n_labels: int | None, name: str, library: str
+) -> TableEntries:
+    chosen = () if given is None else tuple(given) if isinstance(given, Mapping) else ("instance", "label")
+    is_plain = {part: part not in chosen and found[part] == part for part in ("instance", "label")}
+    instances = _read_part(frame, found["instance"], "instance", name, may_number=is_plain["instance"])
+    labels = _read_labels(frame, found["label"], name, n_labels, may_number=is_plain["label"])
+    values = np.ones(instances.numbers.size, np.float32)
+    if "probability" in found:
+        values = as_numbers(column_values(frame, found["probability"], name), name)
+    ranks = column_values(frame, found["rank"], "rank") if "rank" in found else None
+    matrix, ranks = _arrange(instances, labels, values, ranks, name)
+    return TableEntries(matrix, instances.ids, labels.ids, ranks, library, _describe(found, chosen))
+
+
+def _describe(found: dict[str, Any], chosen: tuple[str, ...]) -> tuple[str, ...]:
+    """Say which columns are read, unless their names say so or the caller did."""
+    guessed = {part: column for part, column in found.items() if part not in chosen and column != part}
+    if not guessed:
+        return ()
+    text = ", ".join(f"{part} from {column!r}" for part, column in guessed.items())
+    return (f"Columns found by their names: {text}.",)
+
+
+def _read_labels(frame: Any, column: Any, name: str, n_labels: int | None, *, may_number: bool) -> _Part:
+    is_sized = n_labels is not None
+    part = _read_part(frame, column, "label", name, may_number=may_number or is_sized, is_sized=is_sized)
+    if part.ids is not None:
+        return part._replace(ids=LabelNames(part.ids))
+    return _read_sized(part, n_labels)
+
+
+def _read_part(frame: Any, column: Any, part: str, name: str, *, may_number: bool, is_sized: bool = False) -> _Part:
+    if may_number and frame[column].dtype.is_integer() and frame[column].null_count() == 0:
+        numbers = frame[column].to_numpy()
+        _check_numbers(part, numbers, f"If these are ids, name their column: {part}={column!r}.")
+        size = int(numbers.max()) + 1 if numbers.size else 0
+        if is_sized or size <= max(FREE_NUMBERS, NUMBERS_PER_ROW * numbers.size):
+            return _Part(numbers, size, None)
+    codes, ids = factorise(frame, column, part, name)
+    return _Part(codes, len(ids), ids)
+
+
+def _arrange(
+    instances: _Part, labels: _Part, values: NDArray, ranks: NDArray | None, name: str
+) -> tuple[sp.csr_array, NDArray | None]:
+    """The entries as a canonical matrix, and their ranks in its order."""
+    rows, columns, shape = instances.numbers, labels.numbers, (instances.size, labels.size)
+    if 0 in shape:
+        canonical_csr(sp.coo_array(shape), name)  # raises
+    if ranks is not None:
+        order = np.lexsort((columns, rows))
+        rows, columns, values, ranks = rows[order], columns[order], values[order], ranks[order]
+    if (rows[1:] >= rows[:-1]).all():
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
+        csr = build_csr(values, columns, indptr, shape)
+        csr = csr if find_disorder(csr.indptr, csr.indices) < 0 else csr.sorted_indices()
+    else:
+        csr = sp.coo_array((values, (rows, columns)), shape=shape).tocsr()
+    if csr.nnz < rows.size or find_disorder(csr.indptr, csr.indices) >= 0:
+        _refuse_twice(instances, labels, name)
+    return csr, ranks
+
+
+def _refuse_twice(instances: _Part, labels: _Part, name: str) -> NoReturn:
+    order = np.lexsort((labels.numbers, instances.numbers))
+    rows, columns = instances.numbers[order], labels.numbers[order]
+    x = int(np.argmax((rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])))
+    msg = (
+        f"{name} must hold each label of an instance once. Instance {instances.call(rows[x])} holds label "
+        f"{labels.call(columns[x])} twice. Remove or merge the duplicates first, with group_by and max for instance."
+    )
+    raise InputError(msg)
 
 
 def read_pair(pair: tuple, n_labels: int | None = None) -> sp.csr_array:
@@ -42,28 +200,32 @@ def read_pair(pair: tuple, n_labels: int | None = None) -> sp.csr_array:
         raise InputError(msg)
     used = labels != -1
     rows = np.broadcast_to(np.arange(labels.shape[0])[:, None], labels.shape)[used]
-    return _build(rows, labels[used], values[used], labels.shape[0], n_labels)
+    numbers = labels[used]
+    _check_numbers("label", numbers, "Map names to 0, 1, 2, ... first, or give a table of ids.")
+    m = int(numbers.max()) + 1 if numbers.size else 0
+    if n_labels is None:
+        check_numbering("probabilities", "label", m, numbers.size)
+    part = _read_sized(_Part(numbers, m, None), n_labels)
+    return canonical_csr(
+        sp.coo_array((values[used], (rows, numbers)), shape=(labels.shape[0], part.size)), "probabilities"
+    )
 
 
-def _build(
-    instances: NDArray, labels: NDArray, values: NDArray, n_instances: int | None, n_labels: int | None
-) -> sp.csr_array:
-    for name, numbers in (("instance", instances), ("label", labels)):
-        if numbers.dtype.kind not in "iu" or (numbers.size and numbers.min() < 0):
-            came = numbers.dtype if numbers.dtype.kind not in "iu" else numbers.min()
-            msg = f"{name} numbers must be integers of at least 0. Got {came}. Map names to 0, 1, 2, ... first."
-            raise InputError(msg)
-    n = n_instances if n_instances is not None else _count(instances, "instance")
-    m = check_size("n_labels", n_labels) if n_labels is not None else _count(labels, "label")
+def _read_sized(part: _Part, n_labels: int | None) -> _Part:
+    """Labels that are numbers, and how many there are if the caller says so."""
+    if n_labels is None:
+        check_most_labels(part.size)
+        return part
+    m = check_size("n_labels", n_labels)
     check_most_labels(m)
-    if labels.size and labels.max() >= m:
-        msg = f"label numbers must be below n_labels={m}. Got {labels.max()}. Give a larger n_labels."
+    if part.size > m:
+        msg = f"label numbers must be below n_labels={m}. Got {part.size - 1}. Give a larger n_labels."
         raise InputError(msg)
-    return canonical_csr(sp.coo_array((values, (instances, labels)), shape=(n, m)), "probabilities")
+    return part._replace(size=m)
 
 
-def _count(numbers: NDArray, what: str) -> int:
-    """The largest number + 1."""
-    size = int(numbers.max()) + 1 if numbers.size else 0
-    check_numbering("probabilities", what, size, numbers.size)
-    return size
+def _check_numbers(part: str, numbers: NDArray, remedy: str) -> None:
+    if numbers.dtype.kind not in "iu" or (numbers.size and numbers.min() < 0):
+        came = numbers.dtype if numbers.dtype.kind not in "iu" else numbers.min()
+        msg = f"{part} numbers must be integers of at least 0. Got {came}. {remedy}"
+        raise InputError(msg)

@@ -1,13 +1,17 @@
-"""Label names: identifiers for programs, titles for people."""
+"""Label names: ids for programs, titles for people."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
 
 from tailwise.datasets.formats.disk import input_errors_of, opened_text, written_beside
 from tailwise.errors import FileError, InputError
+from tailwise.inputs.ids import Ids
 
 __all__ = ["LabelNames", "count_names", "find_label_names", "is_text", "load_label_names", "save_label_names"]
 
@@ -19,13 +23,13 @@ def is_text(word: str) -> bool:
     return word.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
-class LabelNames:
-    """A unique identifier for each label and, optionally, a title for people to read.
+class LabelNames(Ids):
+    """A unique id for each label and, optionally, a title for people to read.
 
     Parameters
     ----------
-    ids : iterable of str
-        The identifier of label 0, 1, 2, ...
+    ids : iterable
+        The id of label 0, 1, 2, ...: text, integers or any other values, kept with their type.
     titles : iterable of str, optional
         One title per label; titles may repeat or be empty.
 
@@ -37,48 +41,69 @@ class LabelNames:
     (1, 'Moon')
     """
 
-    def __init__(self, ids: Iterable[str], titles: Iterable[str] | None = None) -> None:
-        self.ids = tuple(ids)
+    def __init__(self, ids: Iterable[Any], titles: Iterable[str] | None = None) -> None:
+        super().__init__(ids, "label")
         self.titles = None if titles is None else tuple(titles)
-        for name in (*self.ids, *(self.titles or ())):
-            if not (isinstance(name, str) and is_text(name)):
-                msg = f"label names must be text. Got {name!a}. Convert each name with str()."
+        for name in (*(() if self.values.dtype.kind in "iu" else self.values), *(self.titles or ())):
+            if isinstance(name, str) and not is_text(name):
+                msg = f"label names must be text that can be encoded. Got {name!a}. Remove its unpaired surrogates."
                 raise InputError(msg)
-        self._numbers = {name: number for number, name in enumerate(self.ids)}
-        if len(self._numbers) < len(self.ids):
-            twice = next(name for number, name in enumerate(self.ids) if self._numbers[name] != number)
-            msg = f"label names must be unique. Got {twice!r} twice. Give each label its own identifier."
-            raise InputError(msg)
-        if self.titles is not None and len(self.titles) != len(self.ids):
-            msg = f"titles must hold one title for each of the {len(self.ids)} ids. Got {len(self.titles)}."
+        self.check_unique()
+        if self.titles is not None and len(self.titles) != len(self):
+            msg = f"titles must hold one title for each of the {len(self)} ids. Got {len(self.titles)}."
             raise InputError(msg)
 
     @classmethod
-    def of(cls, names: Any) -> LabelNames | None:
+    def of(cls, names: Any, what: str = "label") -> LabelNames | None:
         """Convert a list of names or the path of a file; LabelNames and None are returned unchanged."""
         if names is None or isinstance(names, cls):
             return names
         return load_label_names(names) if isinstance(names, (str, os.PathLike)) else cls(names)
 
-    def number_of(self, name: str) -> int | None:
-        """Return the number of the label with this identifier, or None if there is none."""
-        return self._numbers.get(name)
+    @cached_property
+    def ids(self) -> tuple[Any, ...]:
+        """The ids as a tuple."""
+        return tuple(self.values.tolist())
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The ids as text, for files and tables that hold nothing else."""
+        return tuple(map(str, self.ids))
+
+    def number_of(self, name: Any) -> int | None:
+        """Return the number of the label with this id, or None if there is none."""
+        return self.position_of(name)
 
     def title_of(self, label: int) -> str:
-        """Return the title of a label, or its identifier if it has no title."""
-        return (self.titles[label] if self.titles is not None else "") or self.ids[label]
+        """Return the title of a label, or its id if it has no title."""
+        return (self.titles[label] if self.titles is not None else "") or str(self.ids[label])
 
-    def __len__(self) -> int:
-        return len(self.ids)
+    def extended(self, others: Ids) -> LabelNames:
+        """Return these names, followed by those of `others` that are not among them."""
+        positions = np.flatnonzero(self.positions_of(others) < 0)
+        if positions.size == 0:
+            return self
+        titles = None
+        if self.titles is not None:
+            more = getattr(others, "titles", None) or [""] * len(others)
+            titles = [*self.titles, *(more[position] for position in positions)]
+        return LabelNames([*self.ids, *others.take(positions)], titles)
+
+    def _refuse_twice(self, value: Any) -> NoReturn:
+        msg = f"label names must be unique. Got {value!r} twice. Give each label its own identifier."
+        raise InputError(msg)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, LabelNames) and (self.ids, self.titles) == (other.ids, other.titles)
+        return isinstance(other, LabelNames) and super().__eq__(other) and self.titles == other.titles
 
     def __hash__(self) -> int:
-        return hash(self.ids)
+        return super().__hash__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LabelNames, (self.values, self.titles)
 
     def __repr__(self) -> str:
-        return f"LabelNames({len(self.ids):,} labels{'' if self.titles is None else ', with titles'})"
+        return f"LabelNames({len(self):,} labels{'' if self.titles is None else ', with titles'})"
 
 
 def load_label_names(path: str | os.PathLike[str]) -> LabelNames:
@@ -99,14 +124,14 @@ def load_label_names(path: str | os.PathLike[str]) -> LabelNames:
 
 def save_label_names(path: str | os.PathLike[str], names: LabelNames) -> None:
     """Write one label per line, in the format that :func:`load_label_names` reads."""
-    for texts, marks in ((names.ids, "\n\r\t"), (names.titles or (), "\n\r")):
+    for texts, marks in ((names.texts, "\n\r\t"), (names.titles or (), "\n\r")):
         for name in texts:
             if any(mark in name for mark in marks):
                 msg = f"Saved label names must not contain line breaks, nor identifiers tabs. Got {name!r}. Rename it."
                 raise InputError(msg)
     titles = [""] * len(names) if names.titles is None else [f"\t{title}" for title in names.titles]
     with written_beside(path) as file:
-        file.write("".join(f"{each}{title}\n" for each, title in zip(names.ids, titles, strict=True)).encode())
+        file.write("".join(f"{each}{title}\n" for each, title in zip(names.texts, titles, strict=True)).encode())
 
 
 def find_label_names(path: str | os.PathLike[str], n_labels: int, *, may_be_more: bool = False) -> LabelNames | None:

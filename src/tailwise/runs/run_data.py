@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import scipy.sparse as sp
 
-from tailwise.datasets import Contents, DataFolder, DataSet, LabelNames
+from tailwise.datasets import Contents, DataFolder, DataSet, Ids, LabelNames
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.priors import USUAL_PROPENSITY, LabelPriors
 from tailwise.runs.record import describe_files, describe_matrix
@@ -38,7 +38,7 @@ class RunData:
     X_test: Any = None
     Y_test: Any = None
     label_names: LabelNames | None = None
-    instance_names: tuple[str, ...] | None = None  # of the test instances
+    instance_names: Ids | None = None  # of the test instances
     files: dict[str, Path] = field(default_factory=dict)  # by role, such as "train features"; empty for matrices
     path: Path | None = None  # the folder
     drawn_after: str | None = None  # for synthetic data, the benchmark that was imitated

@@ -149,14 +149,7 @@ def _with_labels(candidates: Candidates, chosen: Chosen) -> Candidates:
     instances = np.concatenate([np.repeat(np.arange(candidates.n_instances), candidates.sizes), instances])
     order = np.lexsort((labels, instances))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(instances, minlength=candidates.n_instances))])
-    return Candidates(
-        indptr,
-        labels[order],
-        values[order],
-        candidates.n_labels,
-        holds_all_labels=candidates.holds_all_labels,
-        label_names=candidates.label_names,
-    )
+    return candidates.with_entries(indptr, labels[order], values[order])
 
 
 def check_start(init: Any, candidates: Candidates, k: Any) -> str | Chosen:

@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.datasets.formats.disk import input_errors_of
-from tailwise.errors import FileError
+from tailwise.errors import FileError, InputError
 from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.ids import Ids
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import build_csr
 
@@ -36,8 +37,8 @@ class Contents:
         The rank of each entry of ``matrix`` within its row, 0 for the best; another way to store a ranking.
     scores : ndarray of shape (nnz,) or None
         For a selection, whose matrix holds ones: the score of each entry, for formats that list labels with scores.
-    label_names, instance_names : LabelNames, tuple of str, or None
-        The names of the columns and rows.
+    label_names, instance_names : LabelNames, Ids, or None
+        The names of the columns, and the ids of the rows; a tuple or list of these is converted.
     is_open : bool
         Whether there may be more labels than columns, because the file lists labels without stating their number.
     """
@@ -48,8 +49,11 @@ class Contents:
     ranks: NDArray | None = None
     scores: NDArray | None = None
     label_names: LabelNames | None = None
-    instance_names: tuple[str, ...] | None = None
+    instance_names: Ids | None = None
     is_open: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "instance_names", Ids.of(self.instance_names))
 
     def widened(self, n_labels: int | None, source: Any) -> Contents:
         """Extend to `n_labels` columns if the file does not state the number of labels."""
@@ -65,9 +69,9 @@ class Contents:
 
     def renumbered(self, names: LabelNames, source: Any) -> Contents:
         """Put the labels in the order of `names`, matching them by name."""
-        if self.label_names is None or self.label_names.ids == names.ids:
+        if self.label_names is None or np.array_equal(self.label_names.values, names.values):
             return replace(self, label_names=names)
-        numbers = np.array([-1 if (j := names.number_of(name)) is None else j for name in self.label_names.ids])
+        numbers = names.positions_of(self.label_names)
         is_missing = (numbers < 0) & (np.bincount(self.matrix.indices, minlength=numbers.size) > 0)
         if is_missing.any():
             came = self.label_names.ids[int(np.argmax(is_missing))]
@@ -81,18 +85,19 @@ class Contents:
         ranks = None if self.ranks is None else self.ranks[order]
         return replace(self, matrix=matrix, ranks=ranks, ranking=None, label_names=names, is_open=False)
 
-    def in_order_of(self, names: tuple[str, ...] | None, source: Any) -> Contents:
+    def in_order_of(self, names: Ids | None, source: Any) -> Contents:
         """Put the instances in the order of `names`, matching them by name; unchanged if either has no names."""
         if self.instance_names is None or names is None or self.instance_names == names:
             return self
-        places = {name: row for row, name in enumerate(self.instance_names)}
-        missing = next((name for name in names if name not in places), None)
-        if missing is not None:
-            rule = f"{source} must list the same instances as the file it is used with. {missing!r} is missing."
-        elif len(places) < len(self.instance_names) or len(set(names)) < len(names):
+        try:
+            rows = self.instance_names.positions_of(names.check_unique())
+        except InputError:
             rule = f"{source} and the file it is used with must list each instance once. One of them repeats a name."
         else:
-            return self.at_rows(np.array([places[name] for name in names]))
+            if (rows >= 0).all():
+                return self.at_rows(rows)
+            missing = names[int(np.argmax(rows < 0))]
+            rule = f"{source} must list the same instances as the file it is used with. {missing!r} is missing."
         msg = f"{rule} Write both files for the same instances."
         raise FileError(msg)
 
@@ -108,7 +113,7 @@ class Contents:
             ranking=None if self.ranking is None else self.ranking[rows],
             ranks=None if self.ranks is None else self.ranks[entries],
             scores=None if self.scores is None else self.scores[entries],
-            instance_names=None if self.instance_names is None else tuple(self.instance_names[row] for row in rows),
+            instance_names=None if self.instance_names is None else self.instance_names.take(rows),
         )
 
     def chosen(self, source: Any) -> Chosen:

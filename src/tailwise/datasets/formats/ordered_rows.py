@@ -12,6 +12,7 @@ from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import input_errors_of
 from tailwise.errors import FileError
 from tailwise.inputs.checks import check_numbering
+from tailwise.inputs.ids import Ids
 from tailwise.inputs.label_names import LabelNames, is_text
 from tailwise.inputs.matrices import build_csr
 
@@ -191,8 +192,8 @@ class _Collected:
         self._clear()
         return contents
 
-    def _name_instances(self) -> tuple[str, ...] | None:
+    def _name_instances(self) -> Ids | None:
         """Return instance names as text, with numbers for missing ones; None if no instance has a name."""
         if all(name is None for name in self._names):
             return None
-        return tuple(str(row if name is None else name) for row, name in enumerate(self._names, self._n_taken))
+        return Ids([str(row if name is None else name) for row, name in enumerate(self._names, self._n_taken)])

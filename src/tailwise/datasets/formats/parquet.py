@@ -18,6 +18,7 @@ from tailwise.datasets.formats.disk import opened, parse_json, written_beside
 from tailwise.datasets.formats.ordered_rows import ANY, refuse_empty
 from tailwise.datasets.formats.parquet_entries import EntryReader, join_entries, slice_entries
 from tailwise.errors import FileError, InputError, MissingExtraError
+from tailwise.inputs.ids import Ids
 from tailwise.inputs.label_names import is_text
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def write_parquet(path: Any, contents: Contents) -> None:
     rows, labels = np.repeat(np.arange(counts.size), counts), matrix.indices[order]
     columns = {
         "instance": arrow.array(rows) if instances is None else _named(rows, instances),
-        "label": arrow.array(labels) if names is None else _named(labels, names.ids),
+        "label": arrow.array(labels) if names is None else _named(labels, _plain(names)),
         "probability": arrow.array(contents.values[order]),
     }
     if contents.ranks is not None or contents.ranking is not None:
@@ -75,7 +76,7 @@ def write_parquet(path: Any, contents: Contents) -> None:
     if names is not None and names.titles is not None:
         columns["title"] = _named(labels, names.titles)
     notes: dict[str, Any] = {"shape": matrix.shape, "instances": instances}
-    notes.update(labels=None if names is None else names.ids, titles=None if names is None else names.titles)
+    notes.update(labels=None if names is None else _plain(names), titles=None if names is None else names.titles)
     table = arrow.table(columns).replace_schema_metadata({NOTES: json.dumps(notes).encode()})
     with written_beside(path) as file:
         parquet.write_table(table, file, write_page_checksum=True)
@@ -92,8 +93,10 @@ def _import_pyarrow() -> tuple[Any, Any]:
 
 
 def _named(numbers: NDArray, names: Any) -> Any:
-    """Build a dictionary-encoded text column."""
+    """Build a dictionary-encoded column of text, or a column of integers."""
     arrow, _ = _import_pyarrow()
+    if isinstance(names[0], int):
+        return arrow.array(np.array(names)[numbers])
     used, codes = np.unique(numbers, return_inverse=True)
     texts = arrow.array([names[number] for number in used], type=arrow.string())
     return arrow.DictionaryArray.from_arrays(arrow.array(codes.astype(np.int32)), texts)
@@ -156,13 +159,21 @@ def _are_notes(notes: Any) -> bool:
     shape = notes["shape"]
     if not (isinstance(shape, list) and len(shape) == 2 and all(type(n) is int and 0 < n <= ANY for n in shape)):
         return False
+    if notes["titles"] is not None and not _are_texts(notes["titles"]):
+        return False
     names = ((notes["instances"], shape[0]), (notes["labels"], shape[1]), (notes["titles"], shape[1]))
     return all(each is None or _are_names(each, size) for each, size in names)
 
 
 def _are_names(names: Any, size: int) -> bool:
-    is_list = isinstance(names, list) and len(names) == size
-    return is_list and all(isinstance(name, str) and is_text(name) for name in names)
+    if not (isinstance(names, list) and len(names) == size):
+        return False
+    are_integers = all(type(name) is int and -(2**63) <= name < 2**63 for name in names)
+    return are_integers or _are_texts(names)
+
+
+def _are_texts(names: Any) -> bool:
+    return all(isinstance(name, str) and is_text(name) for name in names)
 
 
 def _columns(file: Any, path: Any) -> dict[str, str]:
@@ -199,12 +210,19 @@ def _find_last_instance(rows: NDArray, path: Any) -> int:
     return int(np.searchsorted(rows, rows[-1])) if rows.size else 0
 
 
-def _names_to_write(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+def _names_to_write(names: Ids | None) -> list[Any] | None:
     """Return the instance names, which must be unique; None if they are just the row numbers."""
-    if names is not None and all(name == str(row) for row, name in enumerate(names)):
+    if names is None or all(name == str(row) for row, name in enumerate(names)):
         return None
-    if names is not None and len(rows := {name: row for row, name in enumerate(names)}) < len(names):
-        twice = next(name for row, name in enumerate(names) if rows[name] != row)
+    plain = _plain(names)
+    if len(rows := {name: row for row, name in enumerate(plain)}) < len(plain):
+        twice = next(name for row, name in enumerate(plain) if rows[name] != row)
         msg = f"instance_names must be unique in a Parquet file. Got {twice!r} twice. Rename it, or use .jsonl."
         raise InputError(msg)
-    return names
+    return plain
+
+
+def _plain(names: Ids) -> list[Any]:
+    """Return ids as a list of integers, or as text."""
+    values = names.values.tolist()
+    return values if names.values.dtype.kind == "i" else list(map(str, values))

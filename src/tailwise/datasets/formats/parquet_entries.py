@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.ordered_rows import ANY, check_numbers
 from tailwise.errors import FileError
+from tailwise.inputs.ids import Ids
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import build_csr
 
@@ -86,7 +87,7 @@ class EntryReader:
             matrix,
             ranks=self._places(ranks[0], rows, indptr, first) if ranks else None,
             label_names=self._name_labels(),
-            instance_names=None if instance_names is None else instance_names[first:last],
+            instance_names=None if instance_names is None else Ids(instance_names[first:last]),
             is_open=self._shape is None,
         )
 
@@ -136,14 +137,14 @@ class EntryReader:
 class _Numbering:
     """Numbers for the values of a column: integers are kept, names are numbered in order of appearance."""
 
-    def __init__(self, path: Any, part: str, known: list[str] | None) -> None:
+    def __init__(self, path: Any, part: str, known: list[Any] | None) -> None:
         self._path, self._part, self._is_closed = path, part, known is not None
-        self._numbers = {name: number for number, name in enumerate(known or ())}
+        self._numbers: dict[Any, int] = {name: number for number, name in enumerate(known or ())}
         self.uses_names = False
         self._most = 0
 
     @property
-    def names(self) -> tuple[str, ...] | None:
+    def names(self) -> tuple[Any, ...] | None:
         return tuple(self._numbers) if self.uses_names else None
 
     @property
@@ -165,7 +166,7 @@ class _Numbering:
         if types.is_dictionary(column.type) and not _is_text(column.type.value_type):
             column = column.cast(column.type.value_type)
         if types.is_integer(column.type):
-            return self._check_numbers(column.to_numpy())
+            return self._number_integers(column.to_numpy())
         if not types.is_dictionary(column.type) and not _is_text(column.type):
             msg = f"{self._path} must hold integers or text in the column {self._part}. Got {column.type}."
             raise FileError(msg)
@@ -174,6 +175,20 @@ class _Numbering:
             each if isinstance(each, pyarrow.DictionaryArray) else each.dictionary_encode() for each in column.chunks
         ]
         return np.concatenate([np.zeros(0, dtype=np.int64), *map(self._number_names, chunks)])
+
+    def _number_integers(self, numbers: NDArray) -> NDArray:
+        """Numbers are kept, unless the metadata lists them as names."""
+        if not self._is_closed or not all(type(name) is int for name in self._numbers):
+            return self._check_numbers(numbers)
+        self.uses_names = True
+        positions = Ids(list(self._numbers)).positions_of(numbers.astype(np.int64))
+        if (positions < 0).any():
+            self._refuse_strange(int(numbers[int(np.argmax(positions < 0))]))
+        return positions
+
+    def _refuse_strange(self, name: Any) -> NoReturn:
+        msg = f"{self._path} must only use {self._part}s listed in its metadata. Got {name!r}. Write it again."
+        raise FileError(msg)
 
     def _check_numbers(self, numbers: NDArray) -> NDArray:
         if numbers.size and (numbers.min() < 0 or numbers.max() >= ANY):
@@ -189,8 +204,7 @@ class _Numbering:
             self._is_closed
             and (strange := next((text for text in texts if text not in self._numbers), None)) is not None
         ):
-            msg = f"{self._path} must only use {self._part}s listed in its metadata. Got {strange!r}. Write it again."
-            raise FileError(msg)
+            self._refuse_strange(strange)
         codes = np.asarray(chunk.indices)
         if not self._is_closed:
             lines = np.sort(np.unique(codes, return_index=True)[1])  # first occurrences of names

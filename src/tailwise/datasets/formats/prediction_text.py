@@ -70,7 +70,7 @@ def read_prediction_blocks(path: Any) -> Iterator[Contents]:
 
 def write_prediction_text(path: Any, contents: Contents) -> None:
     """Write labels best first: by rank, else by score."""
-    names = None if contents.label_names is None else contents.label_names.ids
+    names = None if contents.label_names is None else contents.label_names.texts
     check_names(names or ())
     matrix = contents.matrix
     listed = build_csr(contents.values, matrix.indices, matrix.indptr, matrix.shape)

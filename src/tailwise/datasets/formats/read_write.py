@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from tailwise.datasets.formats.registry import (
 from tailwise.datasets.formats.text import LARGEST
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size
+from tailwise.inputs.ids import Ids
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import as_indicator, tidy_csr
 
@@ -153,7 +154,7 @@ def save(
     *,
     features: Any = None,
     label_names: Any = None,
-    instance_names: Sequence[str] | None = None,
+    instance_names: Any = None,
     format: str | None = None,
 ) -> None:
     """Write a sparse or dense matrix to a file that :func:`tailwise.load` can read.
@@ -172,8 +173,8 @@ def save(
         Features of the same instances, for text formats that hold both.
     label_names : LabelNames, sequence of str or path, optional
         Names of the labels, written in place of numbers by formats that support it.
-    instance_names : sequence of str, optional
-        Names of the instances, for .jsonl and .parquet.
+    instance_names : Ids or sequence, optional
+        Ids of the instances, for .jsonl and .parquet.
     format : str, optional
         The name of the format, if the suffix is ambiguous.
     """
@@ -181,7 +182,7 @@ def save(
         tidy_csr(matrix, "matrix"),
         features=None if features is None else tidy_csr(features, "features"),
         label_names=LabelNames.of(label_names),
-        instance_names=None if instance_names is None else tuple(map(str, instance_names)),
+        instance_names=Ids.of(instance_names),
     )
     write_contents(path, contents, format)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from tailwise.datasets.formats.read_write import load_contents, write_contents
 from tailwise.datasets.formats.registry import RANKING, find_format_to_write
 from tailwise.errors import InputError
 from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.ids import Ids
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import tidy_csr
 
@@ -40,7 +40,7 @@ def save_selection(
     *,
     probabilities: Any = None,
     label_names: Any = None,
-    instance_names: Sequence[str] | None = None,
+    instance_names: Any = None,
     format: str | None = None,
 ) -> None:
     """Write a selection with the order of its labels.
@@ -81,7 +81,7 @@ def save_selection(
         ranks=_ranks_of(chosen) if chosen.is_ranked else None,
         scores=None if probabilities is None else _values_at(probabilities, matrix),
         label_names=LabelNames.of(label_names),
-        instance_names=None if instance_names is None else tuple(map(str, instance_names)),
+        instance_names=Ids.of(instance_names),
     )
     if not chosen.is_ranked and find_format_to_write(path, frozenset(), format).is_ordered:
         msg = f"{path} must have a format without an order of labels, as the selection has none. Use .npz or .parquet."
@@ -102,7 +102,7 @@ def names_to_write(path: Path, names: LabelNames | None, *, are_needed: bool) ->
     if names is None:
         return None
     try:
-        find_format_to_write(path, frozenset({RANKING})).check_names(names.ids)
+        find_format_to_write(path, frozenset({RANKING})).check_names(names.texts)
     except InputError:
         if are_needed:
             raise

@@ -1,0 +1,180 @@
+"""The columns of a table: which of them hold instances, labels and probabilities, and their values as numbers.
+
+Tables of any library that narwhals knows are read: pandas, polars, pyarrow, dask and others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.errors import InputError
+from tailwise.inputs.ids import Ids, is_missing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "LIBRARIES",
+    "PARTS",
+    "choose_columns",
+    "column_values",
+    "factorise",
+    "is_table",
+    "list_columns",
+    "open_table",
+]
+
+LIBRARIES = ("pandas", "polars", "pyarrow", "dask", "modin", "cudf", "duckdb", "ibis", "pyspark", "sqlframe")
+# Names under which a part of the entries is found, the surest first.
+PARTS = {
+    "instance": (
+        *("instance", "instance_id", "user", "user_id", "userid", "customer_id", "doc", "doc_id", "document"),
+        *("document_id", "query", "query_id", "record", "record_id", "id"),
+    ),
+    "label": ("label", "label_id", "item", "item_id", "itemid", "product", "product_id", "subject", "uri"),
+    "probability": ("probability", "score", "weight", "prob"),
+    "rank": ("rank",),
+}
+
+
+def is_table(value: Any) -> bool:
+    """Whether a value is a table or a column of one of the libraries, none of which needs to be installed."""
+    return type(value).__module__.partition(".")[0] in LIBRARIES
+
+
+def open_table(table: Any, name: str) -> Any:
+    """Return a table of any library as a narwhals data frame in memory; its columns are named by text."""
+    import narwhals as nw
+
+    if type(table).__module__.partition(".")[0] == "pyarrow" and hasattr(table, "schema"):
+        import pyarrow
+
+        if not isinstance(table, pyarrow.Table):  # a batch, or a reader of batches
+            batches = [table] if isinstance(table, pyarrow.RecordBatch) else list(table)
+            table = pyarrow.Table.from_batches(batches, schema=table.schema)
+    frame = nw.from_native(table, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    if not isinstance(frame, nw.DataFrame):
+        rule = "must have the columns instance, label, probability"
+        msg = f"{name} as a table {rule}. Got a single column, a {type(table).__name__}. Give the whole table."
+        raise InputError(msg)
+    return frame
+
+
+def choose_columns(columns: Mapping[str, str] | Sequence[str] | None, names: list[Any], source: str) -> dict[str, Any]:
+    """Map parts (instance, label, probability, rank) to columns: those given, else those with a usual name."""
+    given = _as_mapping(columns)
+    strange = next((column for column in given.values() if column not in names), None)
+    if strange is not None:
+        msg = f"{source} must have the column {strange!r}. It has {list_columns(names)}."
+        raise InputError(msg)
+    by_name = {str(column).lower(): column for column in reversed(names)}
+    found = dict(given)
+    for part, usual in PARTS.items():
+        column = next(
+            (by_name[each] for each in usual if each in by_name and by_name[each] not in found.values()), None
+        )
+        if part not in found and column is not None:
+            found[part] = column
+    return {part: found[part] for part in PARTS if part in found}
+
+
+def _as_mapping(columns: Mapping[str, str] | Sequence[str] | None) -> dict[str, Any]:
+    if columns is None:
+        return {}
+    if not isinstance(columns, Mapping):
+        if isinstance(columns, str) or not 2 <= len(columns) <= len(PARTS):
+            msg = f"columns must name those of instances, labels and, if there are any, values. Got {columns!r}."
+            raise InputError(msg)
+        columns = dict(zip(PARTS, columns, strict=False))
+    unknown = next((part for part in columns if part not in PARTS), None)
+    if unknown is not None:
+        msg = f"columns must name the parts {', '.join(PARTS)}. Got {unknown!r}."
+        raise InputError(msg)
+    return {part: column for part, column in columns.items() if column is not None}
+
+
+def list_columns(names: Sequence[Any]) -> str:
+    """The columns of a table, for error messages."""
+    some = ", ".join(map(str, names[:20]))
+    return f"{some}, and {len(names) - 20:,} more" if len(names) > 20 else some or "no columns"
+
+
+def column_values(frame: Any, column: Any, what: str) -> NDArray:
+    """Return a column of numbers; missing ones are NaN."""
+    series = frame[column]
+    if series.dtype.is_numeric() or str(series.dtype) == "Boolean":
+        values = series.to_numpy()
+        return values.astype(np.float64) if values.dtype == object else values
+    msg = f"{what} must hold numbers. Got a column {column!r} of type {series.dtype}. Convert it to float32 or float64."
+    raise InputError(msg)
+
+
+def factorise(frame: Any, column: Any, part: str, source: str) -> tuple[NDArray, Ids]:
+    """Return a number for each row, in order of appearance, and the ids that these numbers stand for."""
+    codes, values = _encode(frame[column])
+    missing = np.flatnonzero(codes < 0)
+    if missing.size == 0 and values.dtype.kind in "OfMm":  # NaN is a value to some libraries
+        odd = next((code for code, value in enumerate(values) if is_missing(value)), None)
+        missing = missing if odd is None else np.flatnonzero(codes == odd)
+    if missing.size:
+        msg = (
+            f"{source} must have an id in every row of the column {column!r}. {missing.size:,} are missing, the first "
+            f"in row {missing[0]}. Drop these rows, or name them."
+        )
+        raise InputError(msg)
+    return codes.astype(np.int32, copy=False), Ids(values, part)
+
+
+def _encode(series: Any) -> tuple[NDArray, NDArray]:
+    """Number the values of a column in order of appearance, -1 where they are missing; return numbers and values."""
+    native = series.to_native()
+    if series.implementation.is_pandas_like() and not _is_arrow_text(native):
+        codes, values = series.implementation.to_native_namespace().factorize(native)
+        return codes, np.asarray(values)
+    try:
+        import pyarrow
+    except ImportError:
+        return _encode_plainly(series.to_list())
+    column = series.to_arrow()
+    column = pyarrow.chunked_array([column]) if isinstance(column, pyarrow.Array) else column
+    if not pyarrow.types.is_dictionary(column.type):
+        return _read_dictionary(column.dictionary_encode())
+    codes, values = _read_dictionary(column.unify_dictionaries())
+    if (codes < 0).any():
+        return codes, values
+    # The dictionary of a categorical column may hold values that no row has, in an order of its own.
+    codes, used = _read_dictionary(pyarrow.chunked_array([codes]).dictionary_encode())
+    return codes, values[used]
+
+
+def _is_arrow_text(column: Any) -> bool:
+    """Whether a column of pandas holds text in the memory of pyarrow, which numbers it faster than pandas."""
+    return getattr(column.dtype, "storage", None) == "pyarrow"
+
+
+def _read_dictionary(column: Any) -> tuple[NDArray, NDArray]:
+    if column.num_chunks == 0:
+        return np.zeros(0, np.int32), np.zeros(0, object)
+    codes = np.concatenate([chunk.indices.fill_null(-1) for chunk in column.chunks])
+    values = column.chunk(0).dictionary  # the chunks share one dictionary
+    is_integer = str(values.type).startswith(("int", "uint")) and not values.null_count
+    return codes, np.asarray(values) if is_integer else _as_objects(values.to_pylist())
+
+
+def _as_objects(values: Sequence[Any]) -> NDArray:
+    array = np.empty(len(values), dtype=object)
+    for position, value in enumerate(values):
+        array[position] = value
+    return array
+
+
+def _encode_plainly(values: Sequence[Any]) -> tuple[NDArray, NDArray]:
+    """Do the same without any library of tables."""
+    numbers: dict[Any, int] = {}
+    codes = np.fromiter((numbers.setdefault(value, len(numbers)) for value in values), np.int64, len(values))
+    return codes, _as_objects(list(numbers))
