@@ -1,6 +1,7 @@
 """Pairs that must not come out: in every form, with every method, by filling neither, and with bounds that hold."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from reference import optimum
@@ -150,6 +151,37 @@ def test_files_are_matched_by_name(tmp_path, monkeypatch, capsys):
     assert errors.count("exclude names 1 instance") == 1
     assert errors.count("1 of 4 instances have fewer than k candidates left") == 1
     np.testing.assert_array_equal(load_selection("out.jsonl", label_names=order).labels, found.labels)
+
+
+def table(users, items):
+    return pd.DataFrame({"user_id": users, "item_id": items})
+
+
+@pytest.mark.parametrize("ids", [["w", "x", "y", "z"], [10**12, 7, 10**15, 0]])
+def test_a_table_of_ids(ids):
+    items = ["a", "b", "c", "d", "e"]
+    i, j = np.nonzero(PROBABILITIES)
+    scores = table([ids[x] for x in i], [items[x] for x in j]).assign(score=PROBABILITIES[i, j])
+    bought = table([ids[2], ids[0], ids[2]], ["b", "e", "q"])
+    with pytest.warns(UnknownIdsWarning, match=r"1 label \(such as 'q'\) .* 1 of its 3 pairs are ignored"):
+        found = tw.select(scores, "precision", 5, exclude=bought, fill="none")
+    barred = np.zeros((4, 5), dtype=bool)
+    barred[[2, 0], [1, 4]] = True
+    order = tw.Candidates.of(scores).label_names.positions_of(items)
+    np.testing.assert_array_equal(pairs_of(found)[:, order], (PROBABILITIES > 0) & ~barred)
+
+
+def test_numbers_of_a_table_are_rows_of_a_matrix():
+    bought = table([0, 3, 10**12], [1, 2, 0])
+    with pytest.warns(UnknownIdsWarning, match=r"1 instance \(such as 1000000000000\)"):
+        found = tw.select(PROBABILITIES, "precision", 4, exclude=bought)
+    assert 1 not in found.labels[0]
+    assert 2 not in found.labels[3]
+
+
+def test_names_need_names():
+    with pytest.raises(InputError, match=r"both name or both number their instances\. exclude names them, such as 'w'"):
+        tw.select(PROBABILITIES, "precision", 4, exclude=table(["w"], [1]))
 
 
 def test_what_was_selected_before_is_a_file_of_exclusions(tmp_path):

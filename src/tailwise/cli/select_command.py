@@ -107,8 +107,8 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
     names = names_for(contents, options.probabilities)
     # Names from a separate file are not written if the format cannot hold them.
     written = names_to_write(options.output, names, are_needed=contents.label_names is not None)
-    candidates = Candidates.of(contents.matrix).with_names(names).widened()
-    exclude = None if options.exclude is None else read_excluded(options.exclude, source, candidates)
+    candidates = Candidates.of(contents.matrix).with_names(names, source.instance_ids).widened()
+    exclude = None if options.exclude is None else read_excluded(options.exclude, candidates)
     candidates = candidates if options.top is None else candidates.keep_top(options.top)
     selection = select(
         _shift(candidates, priors) if options.shift_to_priors else candidates,

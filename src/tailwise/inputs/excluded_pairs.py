@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.disk import input_errors_of
 from tailwise.errors import InputError, UnknownIdsWarning
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import is_integer
 from tailwise.inputs.chosen import EMPTY, Chosen
-from tailwise.inputs.id_tables import LIBRARIES, read_table
+from tailwise.inputs.id_tables import read_table
 from tailwise.inputs.matrices import as_array, as_indicator
-from tailwise.inputs.paths import is_path
+from tailwise.inputs.table_columns import is_table
 from tailwise.kernels.rows import Excluded, mark_excluded
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tailwise.inputs.paths import Source
+    from tailwise.inputs.ids import Ids
 
 __all__ = ["NOTHING_EXCLUDED", "drop_excluded", "find_excluded", "read_excluded", "set_aside", "with_empty_rows"]
 
@@ -31,14 +34,16 @@ NOTHING_EXCLUDED = Excluded(*NO_PAIRS, np.empty(0, np.bool_))
 REMEDY = "Give a sparse or boolean matrix of the pairs, a table of ids, or a list of labels for all instances."
 
 
-def read_excluded(exclude: Any, source: Source, candidates: Candidates) -> Excluded:
+def read_excluded(exclude: Any, candidates: Candidates) -> Excluded:
     """Read what must not be selected, in any form that `select` takes, in the order of the candidates."""
     if isinstance(exclude, Excluded):
         return exclude
-    if is_path(exclude):
-        return _from_file(exclude, source, candidates)
-    if type(exclude).__module__.split(".")[0] in LIBRARIES:
-        return _from_matrix(read_table(exclude, candidates.n_labels), candidates)
+    if isinstance(exclude, (str, os.PathLike)):
+        return _from_file(exclude, candidates)
+    if is_table(exclude):
+        found = read_table(exclude, name="exclude", needs_values=False)
+        contents = Contents(found.matrix, label_names=found.label_names, instance_names=found.instance_ids)
+        return _from_entries(contents, candidates, from_table=True)
     if isinstance(exclude, Chosen):
         return _from_matrix(exclude.to_csr(), candidates)
     if isinstance(exclude, (set, frozenset)):
@@ -68,11 +73,12 @@ def _from_labels(labels: Sequence[Any], candidates: Candidates) -> Excluded:
 
 
 def _number_of(label: Any, names: Any, n_labels: int) -> int:
-    """The number of a label that is given by name or by number; -1 if there is none."""
-    if isinstance(label, str):
-        number = None if names is None else names.number_of(label)
-        return -1 if number is None else number
-    return int(label) if 0 <= label < n_labels else -1
+    """The number of a label that is given by its id or, if ids are text or there are none, by number; -1 for none."""
+    number = None if names is None else names.number_of(label)
+    if number is not None:
+        return number
+    is_number = not isinstance(label, str) and (names is None or names.values.dtype.kind not in "iu")
+    return int(label) if is_number and 0 <= label < n_labels else -1
 
 
 def _from_matrix(matrix: Any, candidates: Candidates) -> Excluded:
@@ -86,46 +92,56 @@ def _from_matrix(matrix: Any, candidates: Candidates) -> Excluded:
     return Excluded(csr.indptr.astype(np.int64), csr.indices.astype(np.int32), np.empty(0, np.bool_))
 
 
-def _from_file(path: Any, source: Source, candidates: Candidates) -> Excluded:
-    """Pairs of a file: instances and labels are matched by name if both sides name them, else by number."""
-    from tailwise.datasets.formats.read_write import load_contents
+def _from_file(path: Any, candidates: Candidates) -> Excluded:
+    from tailwise.datasets.formats.read_write import load_contents  # imports every format
 
-    contents = load_contents(path)
-    own_names = None if source.contents is None else source.contents.instance_names
-    rows = _match(contents.instance_names, own_names, contents.matrix.shape[0], candidates.n_instances)
-    names = candidates.label_names
-    other = None if contents.label_names is None else contents.label_names.ids
-    labels = _match(other, None if names is None else names.ids, contents.matrix.shape[1], candidates.n_labels)
-    return _from_entries(contents, rows, labels, candidates)
+    with input_errors_of(path):
+        return _from_entries(load_contents(path), candidates, from_table=False)
 
 
-def _match(theirs: Sequence[str] | None, ours: Sequence[str] | None, size: int, own_size: int) -> NDArray:
-    """Our number of each of their instances or labels, -1 for those that we do not have."""
-    if theirs is None or ours is None:
-        numbers = np.arange(size)
-        return np.where(numbers < own_size, numbers, -1)
-    places = {name: number for number, name in enumerate(ours)}
-    return np.array([places.get(name, -1) for name in theirs], dtype=np.int64)
-
-
-def _from_entries(contents: Any, rows: NDArray, labels: NDArray, candidates: Candidates) -> Excluded:
-    """Pairs by their numbers in the batch; those that it does not have are counted once."""
-    matrix = contents.matrix
-    their_rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+def _from_entries(found: Contents, candidates: Candidates, *, from_table: bool) -> Excluded:
+    """Pairs of a table or a file, matched by id if both sides have ids; those that the batch lacks are counted once."""
+    matrix, names, ids = sp.csr_array(found.matrix), found.label_names, found.instance_names
+    rows = _match(
+        "instance", ids, candidates.instance_ids, matrix.shape[0], candidates.n_instances, from_table=from_table
+    )
+    labels = _match("label", names, candidates.label_names, m, candidates.n_labels, from_table=from_table)
+    their_rows = np.repeat(np.arange(n), np.diff(matrix.indptr))
     i, j = rows[their_rows], labels[matrix.indices]
     is_known = (i >= 0) & (j >= 0)
     if not is_known.all():
         strange = {
-            "instance": _call(np.unique(their_rows[i < 0]), contents.instance_names),
-            "label": _call(np.unique(matrix.indices[j < 0]), getattr(contents.label_names, "ids", None)),
+            "instance": _call(np.unique(their_rows[i < 0]), ids),
+            "label": _call(np.unique(matrix.indices[j < 0]), names),
         }
         _warn_of_unknown(strange, int((~is_known).sum()), is_known.size, "pairs")
-    pairs = sp.coo_array((np.ones(int(is_known.sum()), np.int8), (i[is_known], j[is_known])), shape=candidates.shape)
-    return _from_matrix(pairs.tocsr(), candidates)
+    values = matrix.data[is_known]
+    pairs = sp.coo_array((values, (i[is_known], j[is_known])), shape=candidates.shape)
+    return _from_matrix(pairs, candidates)
 
 
-def _call(numbers: NDArray, names: Sequence[str] | None) -> list[Any]:
-    return numbers.tolist() if names is None else [names[number] for number in numbers]
+def _match(what: str, theirs: Ids | None, ours: Ids | None, size: int, own_size: int, *, from_table: bool) -> NDArray:
+    """Our number of each of their instances or labels, -1 for those that we do not have.
+
+    Integers of a table stand for rows and columns if we have no ids, and for ids if we have integers.
+    """
+    if theirs is not None and ours is not None:
+        return ours.positions_of(theirs)
+    if theirs is None:
+        is_id = from_table and ours is not None and ours.values.dtype.kind in "iu"
+        numbers = np.arange(size)
+        return ours.positions_of(numbers) if is_id and ours is not None else np.where(numbers < own_size, numbers, -1)
+    if theirs.values.dtype.kind not in "iu":
+        msg = (
+            f"exclude and probabilities must both name or both number their {what}s. exclude names them, such as "
+            f"{theirs[0]!r}, probabilities does not. Give probabilities as a table or a file with ids."
+        )
+        raise InputError(msg)
+    return np.where((theirs.values >= 0) & (theirs.values < own_size), theirs.values, -1).astype(np.int64)
+
+
+def _call(numbers: NDArray, ids: Ids | None) -> list[Any]:
+    return numbers.tolist() if ids is None else list(ids.take(numbers))
 
 
 def _warn_of_unknown(strange: dict[str, list[Any]], n_unknown: int, n_given: int, what: str) -> None:
@@ -177,4 +193,5 @@ def set_aside(candidates: Candidates, excluded: Excluded) -> Candidates:
         candidates.n_labels,
         holds_all_labels=candidates.holds_all_labels,
         label_names=candidates.label_names,
+        origin=candidates.origin,
     )

@@ -16,6 +16,7 @@ from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.prior_files import is_priors_file, load_priors
 from tailwise.datasets.formats.read_write import as_labels, load, load_contents
 from tailwise.errors import InputError
+from tailwise.inputs.ids import Ids
 from tailwise.inputs.label_names import LabelNames, find_label_names
 from tailwise.inputs.priors import LabelPriors
 
@@ -76,6 +77,11 @@ class Source:
     def names(self) -> LabelNames | None:
         """The label names given by the caller, by the file, or by a labels.txt beside it."""
         return None if self.contents is None else self.all_names or names_for(self.contents, self.path)
+
+    @property
+    def instance_ids(self) -> Ids | None:
+        """The ids of the instances that the file holds."""
+        return None if self.contents is None else self.contents.instance_names
 
     def widened(self, n_labels: int) -> Source:
         """Extend to `n_labels` labels if the file has fewer and does not state the number of labels."""

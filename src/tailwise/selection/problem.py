@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tailwise.expectations.expectation import Expectation
     from tailwise.inputs.candidates import Candidates
     from tailwise.inputs.chosen import Chosen
+    from tailwise.inputs.ids import Ids
     from tailwise.inputs.totals import Totals
     from tailwise.kernels.label_state import State
     from tailwise.selection.observer import Observer
@@ -62,6 +63,7 @@ class Problem:
 
     candidates: Candidates  # the rows of the instances, and further rows of what is excluded, which have no slots
     n_instances: int
+    instance_ids: Ids | None
     utility: Utility
     batch: Batch
     expectation: Expectation  # what is maximised

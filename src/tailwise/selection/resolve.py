@@ -71,12 +71,12 @@ def resolve(request: Request) -> Problem:
     _check_settings(request)
     source = Source.of(request.probabilities)
     candidates = _find_candidates(source)
-    excluded = NOTHING_EXCLUDED if request.exclude is None else read_excluded(request.exclude, source, candidates)
+    excluded = NOTHING_EXCLUDED if request.exclude is None else read_excluded(request.exclude, candidates)
     origin = _check_origin(request, candidates, source, excluded)
     priors = source.read_priors(request.priors)
     utility = as_utility(request.utility, priors)
     given = origin if not isinstance(origin, str) else None
-    n_instances = candidates.n_instances
+    n_instances, instance_ids = candidates.n_instances, candidates.instance_ids
     candidates, rules = find_rules(candidates, request.k, given, request.fill, excluded)
     if given is not None:
         origin = given = with_empty_rows(given, candidates.n_instances)
@@ -95,6 +95,7 @@ def resolve(request: Request) -> Problem:
     return Problem(
         candidates,
         n_instances,
+        instance_ids,
         utility,
         batch,
         expectation,
@@ -116,7 +117,7 @@ def resolve(request: Request) -> Problem:
 
 def _find_candidates(source: Source) -> Candidates:
     """The candidates of the input; objects that are Candidates already keep the type of their probabilities."""
-    candidates = Candidates.of(source.matrix).with_names(source.names)
+    candidates = Candidates.of(source.matrix).with_names(source.names, source.instance_ids)
     return candidates if isinstance(source.matrix, Candidates) else candidates.widened()
 
 
