@@ -102,9 +102,8 @@ def _from_file(path: Any, candidates: Candidates) -> Excluded:
 def _from_entries(found: Contents, candidates: Candidates, *, from_table: bool) -> Excluded:
     """Pairs of a table or a file, matched by id if both sides have ids; those that the batch lacks are counted once."""
     matrix, names, ids = sp.csr_array(found.matrix), found.label_names, found.instance_names
-    rows = _match(
-        "instance", ids, candidates.instance_ids, matrix.shape[0], candidates.n_instances, from_table=from_table
-    )
+    n, m = matrix.shape
+    rows = _match("instance", ids, candidates.instance_ids, n, candidates.n_instances, from_table=from_table)
     labels = _match("label", names, candidates.label_names, m, candidates.n_labels, from_table=from_table)
     their_rows = np.repeat(np.arange(n), np.diff(matrix.indptr))
     i, j = rows[their_rows], labels[matrix.indices]
