@@ -10,17 +10,27 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
+from tailwise.datasets.formats.annif import read_hits
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import opened_text, parse_json, written_text
 from tailwise.datasets.formats.ordered_rows import ListedRow, collect_rows, refuse_line
+from tailwise.datasets.formats.table_rows import plain_values
 from tailwise.datasets.formats.text import EXCERPT, LARGEST
 from tailwise.inputs.label_names import is_text
 
-__all__ = ["read_jsonl", "read_jsonl_blocks", "write_jsonl"]
+__all__ = ["read_instance", "read_jsonl", "read_jsonl_blocks", "starts_jsonl", "write_jsonl"]
 
 ROWS = 10_000
+
+
+def starts_jsonl(head: bytes) -> bool:
+    """Whether the first line does not look like a record of a single entry."""
+    try:
+        record = parse_json(head.split(b"\n")[0])
+    except ValueError:
+        return True
+    is_list = isinstance(record, dict) and any(isinstance(value, list) for value in record.values())
+    return is_list or not (isinstance(record, dict) and len(record) > 1)
 
 
 def read_jsonl(path: Any) -> Contents:
@@ -40,7 +50,7 @@ def write_jsonl(path: Any, contents: Contents) -> None:
     with written_text(path) as file:
         for i in range(matrix.shape[0]):
             where = order[matrix.indptr[i] : matrix.indptr[i + 1]]
-            labels, scores = matrix.indices[where].tolist(), _plain(contents.values[where])
+            labels, scores = matrix.indices[where].tolist(), plain_values(contents.values[where])
             name = i if ids is None or ids[i] == str(i) else ids[i]
             record: dict[str, Any] = {"id": name, "labels": labels, "scores": scores}
             if names is not None:
@@ -48,13 +58,6 @@ def write_jsonl(path: Any, contents: Contents) -> None:
                 if names.titles is not None:
                     record["titles"] = [names.titles[j] for j in labels]
             file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
-
-
-def _plain(values: Any) -> list[Any]:
-    """Convert to Python numbers with as few digits as their type allows."""
-    if values.dtype == np.float32:
-        return [float(text) for text in values.astype(np.str_)]
-    return values.astype(np.int8).tolist() if values.dtype == np.bool_ else values.tolist()
 
 
 def _list_rows(path: Any) -> Iterator[ListedRow]:
@@ -68,6 +71,12 @@ def _read_row(path: Any, line: int, text: bytes) -> ListedRow:
         record = parse_json(text)
     except ValueError:
         record = None
+    hits = read_hits(path, line, record) if isinstance(record, dict) and "labels" not in record else None
+    return hits if hits is not None else read_instance(path, line, record, text)
+
+
+def read_instance(path: Any, line: int, record: Any, text: bytes) -> ListedRow:
+    """Check an object that holds the labels of an instance; `text` is shown if it does not."""
     labels = record.get("labels") if isinstance(record, dict) else None
     if not isinstance(labels, list):
         came = text[:EXCERPT].decode(errors="replace").rstrip("\n")
