@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -15,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tailwise.datasets.formats.contents import Contents
-from tailwise.datasets.formats.disk import opened, opened_text, without_packing, written_text
+from tailwise.datasets.formats.disk import is_compressed, opened, opened_text, without_packing, written_text
 from tailwise.datasets.formats.table_entries import LongFile, Unreadable, find_columns
 from tailwise.datasets.formats.table_rows import ROWS, list_rows
 from tailwise.errors import FileError
@@ -74,9 +75,10 @@ def _read_by_arrow(
             column_types=types, include_columns=list(types), null_values=[""], strings_can_be_null=False
         ),
     }
-    with opened(path) as file:
+    with opened(path) as packed:
         try:
-            for batch in arrow_csv.open_csv(file, **options):
+            # Of a file that is not compressed, pyarrow reads the next block while this one is converted.
+            for batch in arrow_csv.open_csv(packed if is_compressed(path) else os.fspath(path), **options):
                 yield _parts_of(batch, columns, as_text)
         except (arrow.ArrowException, UnicodeDecodeError) as error:
             raise Unreadable(str(error).split("\n")[0]) from error

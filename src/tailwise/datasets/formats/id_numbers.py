@@ -42,19 +42,28 @@ class IdNumbers:
         self._path, self._part, self._is_closed, self._is_plain = path, part, known is not None, is_plain
         self._numbers: dict[Any, int] = {name: number for number, name in enumerate(known or ())}
         self.uses_names = self._has_text = False
+        self._known: Any = None  # the same as an array of pyarrow, if columns are
         self._most = 0
 
     @property
     def names(self) -> tuple[Any, ...] | None:
-        return tuple(self._numbers) if self.uses_names else None
+        if not self.uses_names:
+            return None
+        return tuple(self._numbers) if self._known is None else tuple(self._known.to_pylist())
 
     @property
     def n_seen(self) -> int:
-        return len(self._numbers) if self.uses_names else self._most
+        if not self.uses_names:
+            return self._most
+        return len(self._numbers if self._known is None else self._known)
 
     def ids(self, first: int, last: int) -> Ids | None:
         """The ids of the instances from first to last - 1."""
-        return Ids(self.names[first:last]) if self.names is not None else None
+        if not self.uses_names:
+            return None
+        if self._known is not None:
+            return Ids(self._known[first:last].to_pylist())
+        return Ids(list(self._numbers)[first:last])
 
     def call(self, number: int) -> str:
         """Return the value in the file for a number, for error messages."""
@@ -78,17 +87,18 @@ class IdNumbers:
             raise FileError(msg)
         if types.is_integer(kind) and self._keeps_numbers:
             return self._check_numbers((column.cast(kind) if kind != column.type else column).to_numpy())
+        if not len(column) and not self._is_closed:
+            return np.zeros(0, dtype=np.int32)
         self._expect_names(is_text=not types.is_integer(kind))
         chunks = column.chunks if hasattr(column, "chunks") else [column]
         encoded = [each if isinstance(each, DictionaryArray) else each.dictionary_encode() for each in chunks]
-        parts = [self._number_codes(np.asarray(each.indices), each.dictionary.to_pylist()) for each in encoded]
-        return np.concatenate([np.zeros(0, dtype=np.int32), *parts])
+        return np.concatenate([np.zeros(0, dtype=np.int32), *map(self._number_chunk, encoded)])
 
     @property
     def _keeps_numbers(self) -> bool:
         """Whether integers are the numbers of rows or columns."""
         lists_integers = self._is_closed and all(type(name) is int for name in self._numbers)
-        return self._is_plain and not lists_integers and not (self.uses_names and self._numbers)
+        return self._is_plain and not lists_integers and not self.uses_names
 
     def _number_list(self, values: Any) -> NDArray:
         values = values.tolist() if isinstance(values, np.ndarray) else values
@@ -119,6 +129,26 @@ class IdNumbers:
             raise NotAsAssumed(self._part, int(numbers.min() if numbers.min() < 0 else numbers.max()))
         self._most = max(self._most, int(numbers.max(initial=-1)) + 1)
         return numbers.astype(np.int32)
+
+    def _number_chunk(self, chunk: Any) -> NDArray:
+        """The numbers of a dictionary-encoded column, by hash tables of pyarrow."""
+        import pyarrow as arrow
+        from pyarrow import compute
+
+        names, codes = chunk.dictionary, np.asarray(chunk.indices)
+        kind = arrow.large_string() if self._has_text else arrow.int64()
+        names = names.cast(kind)
+        if self._known is None:
+            self._known = arrow.array(list(self._numbers), kind)
+        is_used = np.bincount(codes, minlength=len(names)) > 0
+        is_new = np.asarray(compute.is_null(compute.index_in(names, self._known))) & is_used
+        if is_new.any():
+            new = names.filter(arrow.array(is_new))
+            if self._is_closed:
+                self._refuse_strange(new[0].as_py())
+            self._known = arrow.concat_arrays([self._known, new])
+        numbers = compute.index_in(names, self._known).fill_null(-1)
+        return np.asarray(numbers)[codes]
 
     def _number_codes(self, codes: NDArray, names: list[Any]) -> NDArray:
         """Codes of names as numbers; new names are numbered in the order in which the column holds them."""

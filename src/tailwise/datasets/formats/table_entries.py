@@ -181,7 +181,9 @@ class EntryReader:
         self._width = max(self._width, self._labels.n_seen)
         matrix = build_csr(values, labels, indptr, (last - first, self._width))
         if find_disorder(matrix.indptr, matrix.indices) >= 0:
-            matrix = matrix.sorted_indices()
+            if not values.flags.writeable:  # of pyarrow
+                matrix.data = values.copy()
+            matrix.sort_indices()
             self._refuse_twice(matrix, first)
         return Contents(
             matrix,
