@@ -23,7 +23,9 @@ def make(folder, n, k, m):
     rows, labels = np.repeat(np.arange(n), k), rng.integers(0, m // k, n * k) * k + np.tile(np.arange(k), n)
     values = rng.random(n * k, dtype=np.float32).round(5)
     users = pa.DictionaryArray.from_arrays(pa.array(rows), pa.array([f"user-{i}" for i in range(n)])).cast(pa.string())
-    items = pa.DictionaryArray.from_arrays(pa.array(labels), pa.array([f"item-{j}" for j in range(m)])).cast(pa.string())
+    items = pa.DictionaryArray.from_arrays(pa.array(labels), pa.array([f"item-{j}" for j in range(m)])).cast(
+        pa.string()
+    )
     ids = pa.table({"user_id": users, "item_id": items, "score": values})
     csv.write_csv(ids, os.path.join(folder, "ids.csv"))
     parquet.write_table(ids, os.path.join(folder, "ids.parquet"))

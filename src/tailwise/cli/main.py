@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from tailwise import __version__
+from tailwise.cli import convert_command as convert
 from tailwise.cli import data_command as data
 from tailwise.cli import demo_command as demo
 from tailwise.cli import evaluate_command as evaluate
@@ -151,7 +152,7 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tailwise {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (select, evaluate, train, predict, run, experiment, report, data, demo, warm_up):
+    for command in (select, evaluate, convert, train, predict, run, experiment, report, data, demo, warm_up):
         command.add_parser(commands)
     return parser
 

@@ -117,7 +117,7 @@ def resolve(request: Request) -> Problem:
 
 def _find_candidates(source: Source) -> Candidates:
     """The candidates of the input; objects that are Candidates already keep the type of their probabilities."""
-    candidates = Candidates.of(source.matrix).with_names(source.names, source.instance_ids)
+    candidates = Candidates.of(source.probabilities).with_names(source.names, source.instance_ids)
     return candidates if isinstance(source.matrix, Candidates) else candidates.widened()
 
 

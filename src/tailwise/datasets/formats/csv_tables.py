@@ -10,7 +10,7 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,7 +21,7 @@ from tailwise.datasets.formats.table_entries import LongFile, Unreadable, find_c
 from tailwise.datasets.formats.table_rows import ROWS, list_rows
 from tailwise.errors import FileError
 
-__all__ = ["open_csv", "read_header", "write_csv"]
+__all__ = ["decode_line", "open_csv", "read_header", "write_csv", "write_csv_blocks"]
 
 BLOCK = 1 << 23  # bytes that pyarrow converts at a time
 INTEGER = "^(0|-?[1-9][0-9]{0,17})$"  # as Python writes it, so that ids such as 007 stay text
@@ -31,7 +31,7 @@ FIELD = 1 << 24  # characters of the longest field
 def read_header(path: Any) -> tuple[list[str], str]:
     """Return the names of the columns, and the mark between fields."""
     with opened_text(path) as file:
-        line = _decode(path, file.readline(FIELD)).rstrip("\n")
+        line = decode_line(path, file.readline(FIELD)).rstrip("\n")
     mark = "\t" if without_packing(path).endswith(".tsv") else max(",;\t", key=line.count)
     names = next(csv.reader([line], delimiter=mark), [])
     return [name.strip() for name in names], mark
@@ -94,11 +94,23 @@ def _parts_of(batch: Any, columns: dict[str, str], as_text: frozenset[str]) -> d
     kept = batch.filter(~is_empty) if is_empty.any() else batch
     for part, column in columns.items():
         values = (batch if part == "instance" else kept)[column]
-        if values.null_count or (part == "instance" and values.dictionary.index("").as_py() >= 0):
-            msg = f"The column {column} lacks a value"
+        if not _is_right(part, values) or (is_empty.any() and not _is_left_out(part, batch[column], is_empty)):
+            msg = f"A value in the column {column} is missing or wrong"
             raise Unreadable(msg)
         parts[part] = _as_integers(values) if part in ("instance", "label") and part not in as_text else values
     return parts
+
+
+def _is_right(part: str, values: Any) -> bool:
+    """Whether numbers are finite, and no instance is left out."""
+    if part in ("instance", "label"):
+        return part == "label" or values.dictionary.index("").as_py() < 0
+    return values.null_count == 0 and bool(np.isfinite(values.to_numpy(zero_copy_only=False)).all())
+
+
+def _is_left_out(part: str, values: Any, is_empty: Any) -> bool:
+    """Whether rows without a label have no numbers either."""
+    return part in ("instance", "label") or values.filter(is_empty).null_count == is_empty.sum()
 
 
 def _as_integers(column: Any) -> Any:
@@ -132,7 +144,7 @@ def _list_records(path: Any, mark: str) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the rows with the number of their last line."""
     csv.field_size_limit(FIELD)
     with opened_text(path) as file:
-        reader = csv.reader((_decode(path, line) for line in file), delimiter=mark, strict=True)
+        reader = csv.reader((decode_line(path, line) for line in file), delimiter=mark, strict=True)
         try:
             names = [name.strip() for name in next(reader, [])]
             for row in reader:
@@ -144,7 +156,8 @@ def _list_records(path: Any, mark: str) -> Iterator[tuple[int, dict[str, str]]]:
             _refuse(path, reader.line_num, "valid CSV", str(error))
 
 
-def _decode(path: Any, line: bytes) -> str:
+def decode_line(path: Any, line: bytes) -> str:
+    """Decode UTF-8, or say what is none."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -201,9 +214,14 @@ def _refuse(path: Any, line: int, expected: str, came: str) -> NoReturn:
 
 def write_csv(path: Any, contents: Contents) -> None:
     """Write a row per entry, best first; an instance without labels has a row without a label."""
+    write_csv_blocks(path, [contents])
+
+
+def write_csv_blocks(path: Any, blocks: Iterable[Contents]) -> None:
+    """Write the same block by block."""
     mark = "\t" if without_packing(path).endswith(".tsv") else ","
     with written_text(path) as file:
-        for number, rows in enumerate(list_rows(contents)):
+        for number, rows in enumerate(list_rows(blocks)):
             text = io.StringIO(newline="")
             writer = csv.writer(text, delimiter=mark, lineterminator="\n")
             writer.writerows([rows.names, *rows.records] if number == 0 else rows.records)

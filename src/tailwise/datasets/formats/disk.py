@@ -263,8 +263,9 @@ def written_text(path: AnyPath) -> Iterator[BinaryIO]:
     """Do the same, compressed if the name ends in .gz or .zst; equal text gives equal bytes."""
     with written_beside(path) as file:
         if _is_zstd(path):
-            with _import_zstandard().ZstdCompressor().stream_writer(file, closefd=False) as packed:
-                yield cast(BinaryIO, packed)
+            packed = _import_zstandard().ZstdCompressor().stream_writer(file, closefd=False)
+            with packed, io.BufferedWriter(packed, BUFFER) as text:
+                yield cast(BinaryIO, text)
         elif is_compressed(path):
             with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
                 yield cast(BinaryIO, packed)

@@ -38,6 +38,6 @@ def write_json(path: Any, contents: Contents) -> None:
     """Write an array of records, one line each."""
     with written_text(path) as file:
         file.write(b"[\n")
-        for number, line in enumerate(list_records(contents)):
+        for number, line in enumerate(list_records([contents])):
             file.write((b",\n" if number else b"") + line)
         file.write(b"\n]\n")

@@ -7,7 +7,7 @@ titles are known, they are written to an array `titles`, which is not read back.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tailwise.datasets.formats.annif import read_hits
@@ -18,7 +18,7 @@ from tailwise.datasets.formats.table_rows import plain_values
 from tailwise.datasets.formats.text import EXCERPT, LARGEST
 from tailwise.inputs.label_names import is_text
 
-__all__ = ["read_instance", "read_jsonl", "read_jsonl_blocks", "starts_jsonl", "write_jsonl"]
+__all__ = ["read_instance", "read_jsonl", "read_jsonl_blocks", "starts_jsonl", "write_jsonl", "write_jsonl_blocks"]
 
 ROWS = 10_000
 
@@ -45,19 +45,31 @@ def read_jsonl_blocks(path: Any) -> Iterator[Contents]:
 
 def write_jsonl(path: Any, contents: Contents) -> None:
     """Write labels best first: by rank, else by score."""
+    write_jsonl_blocks(path, [contents])
+
+
+def write_jsonl_blocks(path: Any, blocks: Iterable[Contents]) -> None:
+    """Write the same block by block."""
+    n_before = 0
+    with written_text(path) as file:
+        for block in blocks:
+            file.writelines(_lines_of(block, n_before))
+            n_before += block.matrix.shape[0]
+
+
+def _lines_of(contents: Contents, n_before: int) -> Iterator[bytes]:
     matrix, order, names = contents.matrix, contents.best_first(), contents.label_names
     ids = contents.instance_names
-    with written_text(path) as file:
-        for i in range(matrix.shape[0]):
-            where = order[matrix.indptr[i] : matrix.indptr[i + 1]]
-            labels, scores = matrix.indices[where].tolist(), plain_values(contents.values[where])
-            name = i if ids is None or ids[i] == str(i) else ids[i]
-            record: dict[str, Any] = {"id": name, "labels": labels, "scores": scores}
-            if names is not None:
-                record["labels"] = [names.ids[j] for j in labels]
-                if names.titles is not None:
-                    record["titles"] = [names.titles[j] for j in labels]
-            file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+    for i in range(matrix.shape[0]):
+        where = order[matrix.indptr[i] : matrix.indptr[i + 1]]
+        labels, scores = matrix.indices[where].tolist(), plain_values(contents.values[where])
+        name = n_before + i if ids is None or ids[i] == str(i) else ids[i]
+        record: dict[str, Any] = {"id": name, "labels": labels, "scores": scores}
+        if names is not None:
+            record["labels"] = [names[j] for j in labels]
+            if names.titles is not None:
+                record["titles"] = [names.titles[j] for j in labels]
+        yield json.dumps(record, ensure_ascii=False, default=str).encode() + b"\n"
 
 
 def _list_rows(path: Any) -> Iterator[ListedRow]:

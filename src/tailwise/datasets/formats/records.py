@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,15 @@ from tailwise.datasets.formats.text import EXCERPT, LARGEST
 from tailwise.errors import FileError
 from tailwise.inputs.label_names import is_text
 
-__all__ = ["list_lines", "list_records", "load_json", "open_json_lines", "open_records", "write_records"]
+__all__ = [
+    "list_lines",
+    "list_records",
+    "load_json",
+    "open_json_lines",
+    "open_records",
+    "write_records",
+    "write_records_blocks",
+]
 
 
 def load_json(path: Any) -> list[Any]:
@@ -99,13 +107,18 @@ def _columns_of(rows: list[dict[str, Any]], columns: dict[str, str], as_text: fr
 
 def write_records(path: Any, contents: Contents) -> None:
     """Write a record per line."""
+    write_records_blocks(path, [contents])
+
+
+def write_records_blocks(path: Any, blocks: Iterable[Contents]) -> None:
+    """Write the same block by block."""
     with written_text(path) as file:
-        file.writelines(line + b"\n" for line in list_records(contents))
+        file.writelines(line + b"\n" for line in list_records(blocks))
 
 
-def list_records(contents: Contents) -> Iterator[bytes]:
+def list_records(blocks: Iterable[Contents]) -> Iterator[bytes]:
     """Yield the entries as records, in the order of their instances, best first."""
-    for rows in list_rows(contents):
+    for rows in list_rows(blocks):
         for record in rows.records:
             entry = dict(zip(rows.names, record, strict=True))
             yield json.dumps(entry, ensure_ascii=False, default=str).encode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,10 @@ from tailwise.datasets.formats.annif import (
     starts_suggestions,
 )
 from tailwise.datasets.formats.contents import Contents
-from tailwise.datasets.formats.csv_tables import open_csv, write_csv
+from tailwise.datasets.formats.csv_tables import open_csv, write_csv, write_csv_blocks
 from tailwise.datasets.formats.disk import is_compressed, opened_text, without_packing
 from tailwise.datasets.formats.json_arrays import read_json, write_json
-from tailwise.datasets.formats.jsonl import read_jsonl, read_jsonl_blocks, starts_jsonl, write_jsonl
+from tailwise.datasets.formats.jsonl import read_jsonl, read_jsonl_blocks, starts_jsonl, write_jsonl, write_jsonl_blocks
 from tailwise.datasets.formats.npy import pair_to_write, read_npy, write_npy
 from tailwise.datasets.formats.npz import read_npz, write_npz, write_smat
 from tailwise.datasets.formats.parquet import open_parquet, write_parquet
@@ -29,7 +29,7 @@ from tailwise.datasets.formats.prediction_text import (
     starts_prediction_text,
     write_prediction_text,
 )
-from tailwise.datasets.formats.records import open_json_lines, write_records
+from tailwise.datasets.formats.records import open_json_lines, write_records, write_records_blocks
 from tailwise.datasets.formats.repository_text import (
     read_repository_blocks,
     read_repository_text,
@@ -84,6 +84,8 @@ class Format:
         Whether files are text, which may be compressed (.gz, .zst) and holds finite numbers only.
     open_long : callable, optional
         Opens a file with a row per entry, in columns that the caller may name.
+    write_blocks : callable, optional
+        Writes Contents that come some rows at a time.
     """
 
     name: str
@@ -99,6 +101,7 @@ class Format:
     is_ordered: bool = False
     is_text: bool = False
     open_long: Callable[[Any, Any], LongFile] | None = None
+    write_blocks: Callable[[Any, Iterable[Contents]], None] | None = None
 
 
 def _long(name: str, title: str, suffixes: tuple[str, ...], open_long: Any, write: Any, **more: Any) -> Format:
@@ -184,6 +187,7 @@ FORMATS = [
         read_jsonl_blocks,
         starts_jsonl,
         is_ordered=True,
+        write_blocks=write_jsonl_blocks,
         is_text=True,
     ),
     _long(
@@ -192,6 +196,7 @@ FORMATS = [
         (".jsonl",),
         open_json_lines,
         write_records,
+        write_blocks=write_records_blocks,
         is_text=True,
         recognises=lambda head: True,
     ),
@@ -223,9 +228,18 @@ FORMATS = [
         recognises=starts_suggestions,
         is_text=True,
     ),
-    _long("csv", "CSV with a row per entry", (".csv",), open_csv, write_csv, is_text=True),
     _long(
-        "tsv", "TSV with a row per entry", (".tsv",), open_csv, write_csv, is_text=True, recognises=lambda head: True
+        "csv", "CSV with a row per entry", (".csv",), open_csv, write_csv, write_blocks=write_csv_blocks, is_text=True
+    ),
+    _long(
+        "tsv",
+        "TSV with a row per entry",
+        (".tsv",),
+        open_csv,
+        write_csv,
+        write_blocks=write_csv_blocks,
+        is_text=True,
+        recognises=lambda head: True,
     ),
     _long("parquet", "Parquet in long form", (".parquet",), open_parquet, write_parquet),
 ]

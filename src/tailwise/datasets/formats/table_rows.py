@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +21,15 @@ class RowsOfTable(NamedTuple):
     records: list[tuple[Any, ...]]
 
 
-def list_rows(contents: Contents) -> Iterator[RowsOfTable]:
-    """Yield the entries in the order of their instances, best first."""
+def list_rows(blocks: Iterable[Contents]) -> Iterator[RowsOfTable]:
+    """Yield the entries in the order of their instances, best first; instances without ids are numbered."""
+    n_before = 0
+    for block in blocks:
+        yield from _rows_of(block, n_before)
+        n_before += block.matrix.shape[0]
+
+
+def _rows_of(contents: Contents, n_before: int) -> Iterator[RowsOfTable]:
     matrix, names = contents.matrix, contents.label_names
     order, values = contents.best_first(), contents.values
     titles = None if names is None else names.titles
@@ -31,7 +38,11 @@ def list_rows(contents: Contents) -> Iterator[RowsOfTable]:
     step = max(1, int(ROWS / max(1.0, matrix.nnz / matrix.shape[0])))
     for first in range(0, matrix.shape[0], step):
         last = min(matrix.shape[0], first + step)
-        ids = range(first, last) if contents.instance_names is None else contents.instance_names[first:last]
+        ids = (
+            range(n_before + first, n_before + last)
+            if contents.instance_names is None
+            else contents.instance_names[first:last]
+        )
         records: list[tuple[Any, ...]] = []
         for i, name in zip(range(first, last), ids, strict=True):
             where = order[matrix.indptr[i] : matrix.indptr[i + 1]]
