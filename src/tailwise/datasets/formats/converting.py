@@ -37,13 +37,14 @@ def convert(
     Examples
     --------
     >>> import os, tempfile
+    >>> from pathlib import Path
     >>> import numpy as np, tailwise as tw
     >>> from tailwise.datasets import convert
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     first, second = os.path.join(folder, "a.npz"), os.path.join(folder, "a.csv")
     ...     tw.save(first, np.eye(2))
     ...     convert(first, second)
-    ...     print(open(second).read(), end="")
+    ...     print(Path(second).read_text(), end="")
     2
     instance,label,probability
     0,0,1.0
