@@ -12,6 +12,7 @@ TailwiseError
 Interrupted           (a KeyboardInterrupt) Ctrl-C during a search; `best` holds the best result so far
 CalibrationWarning    (a UserWarning)       probabilities that promise more or fewer labels than priors or truth have
 EmptySlotsWarning     (a UserWarning)       instances with fewer candidates than their budget have empty slots
+UnknownIdsWarning     (a UserWarning)       ids of one input that another input does not have, and what became of them
 """
 
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ __all__ = [
     "MissingExtraError",
     "NumericalError",
     "TailwiseError",
+    "UnknownIdsWarning",
     "UtilityError",
 ]
 
@@ -85,6 +87,10 @@ class CalibrationWarning(UserWarning):
 
 class EmptySlotsWarning(UserWarning):
     """Some instances have fewer candidates than their budget, which leaves empty slots (-1)."""
+
+
+class UnknownIdsWarning(UserWarning):
+    """Some ids of one input are not among those of another; what they are about is left out."""
 
 
 @contextmanager

@@ -141,6 +141,7 @@ def _use_budgets(sparse: Any) -> None:
     select(sparse, mixture, K, context=first.totals, certify=True, fill="none")
     select(sparse, "macro-balanced-accuracy", K, context=first.totals)
     select(sparse, "macro-f1", CANDIDATES + 1, fill="least-loss")
+    select(sparse, "macro-f1", K, exclude=[0], fill="none")
 
 
 def _use_formula(sparse: Any) -> None:

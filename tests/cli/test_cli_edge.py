@@ -124,7 +124,7 @@ def test_a_run_in_a_folder_that_cannot_be_shown(data_folder):
 
 
 def fail_with(monkeypatch, error):
-    def fail(path, label_names):
+    def fail(path, **options):
         raise error
 
     monkeypatch.setattr("tailwise.inputs.paths.load_all_labels", fail)

@@ -88,7 +88,7 @@ def test_the_best_so_far_is_kept_when_asked_for(start_on_terminal, large_folder)
 
 @pytest.mark.parametrize("keep", [(), ("--keep-partial",)], ids=str)
 def test_before_there_is_anything_to_keep(folder, monkeypatch, capsys, keep):
-    def stop(path, label_names):
+    def stop(path, **options):
         raise KeyboardInterrupt
 
     monkeypatch.chdir(folder)

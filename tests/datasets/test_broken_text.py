@@ -167,7 +167,6 @@ TABLES = {
         {"row": [0], "label": [1]},
         r"must have the columns instance and label .*Missing: instance\. It has row",
     ),
-    "negative": ({"instance": [0], "label": [-1]}, r"numbers from 0 to 2147483646 in the column label\. Got -1"),
     "missing": (
         {"instance": [0, None], "label": [1, 1]},
         r"a value in every row of the column instance\. Got 1 missing values",

@@ -121,7 +121,7 @@ def test_a_new_format_needs_only_its_entry(tmp_path, dense, monkeypatch):
     save(tmp_path / "a.tab", dense)
     np.testing.assert_array_equal(load(tmp_path / "a.tab").toarray(), dense)
     with pytest.raises(FileError, match=r"\.npz \(scipy sparse matrix\), .*\.tab \(table of numbers\)"):
-        save(tmp_path / "a.csv", dense)
+        save(tmp_path / "a.xyz", dense)
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,9 @@ def test_what_breaks_in_our_own_code_is_not_blamed_on_the_file(tmp_path, monkeyp
     def fail(*arguments, **options):
         raise error
 
-    for place in ("npz.tidy_csr", "ordered_rows.build_csr", "text.build_csr", "parquet_entries.build_csr"):
+    for place in ("npz.tidy_csr", "ordered_rows.build_csr", "text.build_csr", "table_entries.build_csr"):
         monkeypatch.setattr(f"tailwise.datasets.formats.{place}", fail)
-    for place in ("text.parse_lines", "parquet_entries._Numbering.number", "ordered_rows._Collected.append"):
+    for place in ("text.parse_lines", "id_numbers.IdNumbers.number", "ordered_rows._Collected.append"):
         monkeypatch.setattr(f"tailwise.datasets.formats.{place}", fail)
     with pytest.raises(type(error)) as raised:
         load(tmp_path / name)
@@ -144,8 +144,6 @@ def parquet(path, **columns):
 @pytest.mark.parametrize(
     ("name", "what", "write"),
     [
-        ("a.parquet", "instance", lambda path: parquet(path, instance=[0, LARGE], label=[0, 1])),
-        ("a.parquet", "label", lambda path: parquet(path, instance=[0, 1], label=[0, LARGE])),
         ("a.jsonl", "label", lambda path: path.write_text(f'{{"labels": [{LARGE}]}}\n')),
         ("a.txt", "label", lambda path: path.write_text(f"0:1 {LARGE}:1\n")),
         ("a.svm", "label", lambda path: path.write_text(f"{LARGE} 1:1\n")),
@@ -171,9 +169,20 @@ def test_numbers_out_of_all_proportion_in_a_table_are_ids():
     assert list(candidates.instance_ids) == [0, LARGE]
 
 
+@pytest.mark.parametrize("large", [LARGE, 10**12, -1])
+def test_numbers_out_of_all_proportion_in_a_parquet_file_are_ids(tmp_path, large):
+    parquet(tmp_path / "a.parquet", instance=[0, large], label=[large, 1])
+    contents = load_contents(tmp_path / "a.parquet")
+    assert contents.matrix.toarray().tolist() == [[1, 0], [0, 1]]
+    assert list(contents.instance_names) == [0, large]
+    assert list(contents.label_names) == [large, 1]
+    with pytest.raises(FileError, match=rf"one kind in the column instance to be read in blocks\. Got {large}\. Read"):
+        list(read_blocks(tmp_path / "a.parquet"))
+
+
 def test_gaps_that_are_in_proportion(tmp_path):
-    parquet(tmp_path / "a.parquet", instance=[0, 999_999], label=[0, 9_999_999])
-    assert load(tmp_path / "a.parquet").shape == (1_000_000, 10_000_000)
+    parquet(tmp_path / "a.parquet", instance=[0, 999_999], label=[0, 999_999])
+    assert load(tmp_path / "a.parquet").shape == (1_000_000, 1_000_000)
 
 
 # Notes and columns of Parquet

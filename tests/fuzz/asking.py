@@ -57,6 +57,8 @@ def ask(problem, function, **arguments):
         warnings.simplefilter("always")
         try:
             more = arguments if problem.context is None else {**arguments, "context": problem.totals()}
+            if problem.excluded and function != "expected_utility":
+                more = {**more, "exclude": problem.exclusions()}
             result = getattr(tw, function)(problem.probabilities(), utility=problem.utility(), **more)
             error = None
         except Exception as failure:  # every exception is an answer, to be judged by the caller

@@ -6,7 +6,7 @@ import re
 import numpy as np
 from fuzz.asking import ask, is_close, rows_of, slack_of
 from fuzz.certificate_checks import check_certificate_of_given, check_certified_selection
-from fuzz.problems import DENSE, as_array
+from fuzz.problems import as_array
 from fuzz.truth import Truth
 
 
@@ -61,9 +61,9 @@ def check_totals(truth, answer, rows):
 
 
 def check_warnings(problem, answer, rows):
-    """One warning where "auto" leaves slots empty, with the number of rows; none anywhere else."""
+    """One warning where slots are empty, with the number of rows, unless that was asked for."""
     n_short = 0
-    if problem.fill == "auto" and problem.form != DENSE and problem.k is not None:
+    if problem.fill != "none" and problem.k is not None:
         n_short = sum(len(row) < budget for row, budget in zip(rows, problem.budgets, strict=True))
     texts = [f"{warning.category.__name__}: {warning.message}" for warning in answer.warned]
     if len(texts) == bool(n_short) and all(_tells(text, n_short) for text in texts):

@@ -59,6 +59,8 @@ def draw_problem(seed, *, large=None):
         problem = replace(problem, terms=_draw_weights(rng, problem))
     if rng.random() < 0.2:
         problem = replace(problem, context=_draw_context(rng, problem.shape[1]))
+    if rng.random() < 0.25:
+        problem = _draw_excluded(rng, problem)
     return problem
 
 
@@ -157,6 +159,16 @@ def _draw_part(rng, m, *, is_observed):
         numbers = rng.choice(_ELSEWHERE, (n, m))
     labels = tuple(tuple(rng.permutation(m)[: int(rng.integers(0, m + 1))].tolist()) for _ in range(n))
     return Part(tuple(map(tuple, numbers.tolist())), labels, is_observed)
+
+
+def _draw_excluded(rng, problem):
+    """Pairs of all kinds, candidates or not; or the same labels for all instances."""
+    n, m = problem.shape
+    excluded = rng.random((n, m)) < rng.choice([0.2, 0.5, 0.9])
+    excluded = np.broadcast_to(excluded[0], (n, m)) if rng.random() < 0.25 else excluded
+    rows = tuple(tuple(np.flatnonzero(row).tolist()) for row in excluded)
+    given = tuple(tuple(j for j in own if j not in row) for own, row in zip(problem.given, rows, strict=True))
+    return replace(problem, excluded=rows, given=given)
 
 
 def _draw_selection(rng, problem):

@@ -3,7 +3,8 @@
 An instance with budget k and c candidates takes exactly min(k, c) labels, all of them candidates. Labels of a given
 selection that are no candidates count as candidates of probability 0 that nobody has to take: they may have one of the
 min(k, c) slots, or one of the k - min(k, c) that are left. Where slots are filled, what is empty after that goes to
-any labels that are no candidates. Without a budget an instance takes any of its candidates.
+any labels that are no candidates; excluded labels are none and fill nothing, so that slots stay empty where no others
+are left. Without a budget an instance takes any of its candidates.
 """
 
 import itertools
@@ -12,7 +13,7 @@ import math
 import numpy as np
 
 
-def choices_of_row(candidates, extras, budget, m, *, fills):
+def choices_of_row(candidates, extras, budget, m, *, fills, excluded=frozenset()):
     """All sets of labels that an instance may have."""
     pool = candidates | extras
     if budget is None:
@@ -21,8 +22,13 @@ def choices_of_row(candidates, extras, budget, m, *, fills):
     taken = subsets(pool, range(room, min(budget, len(pool)) + 1))
     if not fills:
         return taken
-    others = set(range(m)) - candidates
-    return {chosen | filling for chosen in taken for filling in subsets(others - chosen, [budget - len(chosen)])}
+    others = set(range(m)) - candidates - excluded
+    return {chosen | filling for chosen in taken for filling in fillings(others - chosen, budget - len(chosen))}
+
+
+def fillings(others, room):
+    """All ways to fill slots: all of them, or as many as there are labels for."""
+    return subsets(others, [min(room, len(others))])
 
 
 def subsets(labels, sizes):

@@ -31,6 +31,7 @@ from tailwise.errors import TailwiseError
 from tailwise.experiments.experiment import Measured
 from tailwise.experiments.results_folder import SPECIFICATION, ResultsFolder
 from tailwise.inputs.label_names import LabelNames
+from tailwise.inputs.vocabularies import read_vocabulary
 from tailwise.reports.experiment_page import read_experiment
 from tailwise.runs.record import as_json
 from tailwise.runs.run_folder import read_run_folder
@@ -222,6 +223,15 @@ KINDS = [
     matrix_kind("a.svm", features=FEATURES[:12]),
     matrix_kind("a.jsonl", label_names=NAMES),
     matrix_kind("a.jsonl.gz"),
+    matrix_kind("a.csv"),
+    matrix_kind("names.csv", label_names=NAMES, instance_names=[f"instance {i}" for i in range(12)]),
+    matrix_kind("a.tsv.gz"),
+    matrix_kind("a.csv.zst"),
+    matrix_kind("a.json", label_names=NAMES),
+    matrix_kind("records.jsonl", format="records"),
+    Kind("corpus.tsv", lambda path: path.write_text("a text\t<u:1> <u:2>\nanother\t<u:2>\n" * 3), read_matrix),
+    Kind("one.annif", lambda path: path.write_text("<u:1>\tcats\t0.5\n<u:2>\tdogs\t0.25\n"), read_matrix),
+    Kind("subjects.csv", lambda path: path.write_text("uri,label_en\nu:1,cats\nu:2,dogs\n"), read_vocabulary),
     matrix_kind("a.parquet"),
     matrix_kind("names.parquet", label_names=NAMES, instance_names=[f"instance {i}" for i in range(12)]),
     Kind("chosen.npz", lambda path: save_selection(path, tw.select(abs(MATRIX) / 9, "precision", 2)), read_matrix),

@@ -44,6 +44,8 @@ class Problem:
         A selection to certify, and the start of the search where `init` is "given".
     context : Context or None
         What was decided elsewhere.
+    excluded : tuple of tuples of labels, or ()
+        What must not come out for each instance; nothing of it is in `given`.
     """
 
     seed: int
@@ -59,6 +61,7 @@ class Problem:
     init: str
     given: tuple
     context: Context | None = None
+    excluded: tuple = ()
 
     @property
     def shape(self):
@@ -83,14 +86,22 @@ class Problem:
         return all(term.name in LINEAR for term in self.terms)
 
     def candidates(self, i):
-        return frozenset(np.flatnonzero(self.stored[i]).tolist())
+        return frozenset(np.flatnonzero(self.stored[i]).tolist()) - self.excluded_of(i)
+
+    def excluded_of(self, i):
+        return frozenset(self.excluded[i]) if self.excluded else frozenset()
 
     def choices(self, extras=None):
         """The sets of labels of each instance; with the labels of a given selection that are no candidates."""
         extras = extras or ((),) * self.shape[0]
         return [
             feasible.choices_of_row(
-                self.candidates(i), set(extras[i]) - self.candidates(i), budget, self.shape[1], fills=self.fills
+                self.candidates(i),
+                set(extras[i]) - self.candidates(i),
+                budget,
+                self.shape[1],
+                fills=self.fills,
+                excluded=self.excluded_of(i),
             )
             for i, budget in enumerate(self.budgets)
         ]
@@ -138,6 +149,15 @@ class Problem:
             source = {"truth": sp.csr_array(numbers)} if part.is_observed else {"probabilities": numbers}
             total = total + tw.Totals.of(as_array(part.labels), **source)
         return total if self.context.scale == 1 else self.context.scale * total
+
+    def exclusions(self):
+        """What is excluded, as tailwise takes it: a list of labels if they are the same for all, else a matrix."""
+        if len(set(self.excluded)) == 1:
+            return list(self.excluded[0])
+        matrix = np.zeros(self.shape, dtype=bool)
+        for i, labels in enumerate(self.excluded):
+            matrix[i, list(labels)] = True
+        return matrix if self.form == DENSE else sp.csc_array(matrix)
 
     def given_labels(self):
         return as_array(self.given)
@@ -232,6 +252,7 @@ def without_row(problem, i):
             stored=problem.stored[rest],
             k=k,
             given=tuple(problem.given[row] for row in rest),
+            excluded=tuple(problem.excluded[row] for row in rest) if problem.excluded else (),
         )
     )
 

@@ -1,6 +1,7 @@
 """A problem and a call of it as lines that can be pasted into Python."""
 
 import numpy as np
+import scipy.sparse as sp
 from fuzz.problems import DENSE, MACRO_CLASSES, SPARSE, as_array, as_text, as_weights, group_of
 from fuzz.reference import FORMULAS
 
@@ -11,6 +12,9 @@ def as_program(problem, mismatch):
     arguments = "".join(f", {name}={_literal(value)}" for name, value in mismatch.call.arguments.items())
     context = [] if problem.context is None else [f"context = {_context_literal(problem.context)}"]
     arguments += ", context=context" if context else ""
+    if problem.excluded and mismatch.call.function != "expected_utility":
+        excluded = problem.exclusions()
+        arguments += f", exclude={_literal(excluded.toarray() if sp.issparse(excluded) else excluded)}"
     return "\n".join(
         (
             f"probabilities = {_input_literal(problem)}",

@@ -33,6 +33,7 @@ def _smaller(problem):
     if len(problem.terms) > 1:
         yield from (replace(problem, terms=(term._replace(factor=1.0),)) for term in problem.terms)
     yield from _less_context(problem)
+    yield from _fewer_excluded(problem)
     yield from _plainer_weights(problem)
     yield from _plainer_options(problem)
     yield from _fewer_given(problem)
@@ -51,6 +52,7 @@ def _without_label(problem, j):
         terms=tuple(_term_without_label(term, j) for term in problem.terms),
         k=min(k, most) if isinstance(k, int) else k,
         given=given,
+        excluded=tuple(tuple(rest.index(label) for label in row if label != j) for row in problem.excluded),
         context=None if problem.context is None else _context_without_label(problem.context, j),
     )
     return fit_pair(smaller)
@@ -143,6 +145,14 @@ def _fewer_given(problem):
             given = [*problem.given]
             given[i] = tuple(label for label in row if label != j)
             yield replace(problem, given=tuple(given))
+
+
+def _fewer_excluded(problem):
+    if problem.excluded:
+        yield replace(problem, excluded=())
+    for i, row in enumerate(problem.excluded):
+        for x in range(len(row)):
+            yield replace(problem, excluded=(*problem.excluded[:i], _without(row, x), *problem.excluded[i + 1 :]))
 
 
 def _plainer_numbers(problem):

@@ -51,7 +51,7 @@ class Proof:
             float(upper[-1]),
             len(upper),
             self.seconds,
-            self.prices.best,
+            self.prices.best[: problem.n_instances],
             tuple(upper.tolist()),
             problem.utility,
             problem.expectation.name,
@@ -109,7 +109,8 @@ def _starting_prices(problem: Problem, outcome: Outcome) -> tuple[NDArray, NDArr
     """Halfway between the weakest label that an instance has and the best that it has not; the least; the room."""
     n, room = problem.candidates.n_instances, problem.rules.most
     if not problem.rules.has_budget:
-        return np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64)
+        is_excluded = np.arange(n) >= problem.n_instances
+        return np.where(is_excluded, BEYOND_WORTH, 0.0), np.zeros(n), np.zeros(n, dtype=np.int64)
     rows, positions, state = problem.candidates.rows, outcome.positions, outcome.state
     held = (positions >= 0).sum(axis=1)
     terms, prices = problem.expectation.terms, make_row_prices(n)

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from tailwise import __version__
 from tailwise.cli import calibrate_command as calibrate
+from tailwise.cli import convert_command as convert
 from tailwise.cli import data_command as data
 from tailwise.cli import demo_command as demo
 from tailwise.cli import doctor_command as doctor
@@ -30,7 +31,7 @@ from tailwise.cli.announce import drop_output, messages_shown, tell, usable_stre
 from tailwise.cli.config_file import CommandParser
 from tailwise.cli.exit_codes import HELP, describe_error
 from tailwise.cli.signals import Signals, signals_caught
-from tailwise.errors import EmptySlotsWarning, TailwiseError
+from tailwise.errors import EmptySlotsWarning, TailwiseError, UnknownIdsWarning
 
 DESCRIPTION = "Choose the k labels to predict for each instance so that a utility of the whole batch is maximal."
 EXAMPLES = """\
@@ -50,7 +51,7 @@ examples:
 """
 
 COMMANDS = (
-    *(select, evaluate, explain, trade_off, train, predict, calibrate),
+    *(select, evaluate, convert, explain, trade_off, train, predict, calibrate),
     *(run, experiment, report, data, demo, warm_up, doctor),
 )
 DEBUG = "TAILWISE_DEBUG"  # if set to 1, every error shows its traceback
@@ -61,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit code."""
     with usable_streams(), signals_caught() as signals, warnings.catch_warnings():
         warnings.simplefilter("default", EmptySlotsWarning)
+        warnings.simplefilter("default", UnknownIdsWarning)
         log = argparse.Namespace(as_json=_asks_for_json(arguments))
         try:
             code = _run(arguments, signals, log)

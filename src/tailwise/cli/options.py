@@ -201,7 +201,36 @@ def build_calibrator(method: str, options: argparse.Namespace) -> Calibrator:
     return calibrator
 
 
-# Propensities and outputs
+# Columns, names, propensities and outputs
+
+
+def add_columns_option(parser: argparse.ArgumentParser) -> None:
+    """Add --columns."""
+    parser.add_argument(
+        "--columns",
+        type=_parse_columns,
+        metavar="A,B,C",
+        help="columns of instances, labels and probabilities in CSV, TSV, JSON and Parquet (default: usual names such "
+        "as user_id,item_id,score)",
+    )
+
+
+def _parse_columns(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if not 2 <= len(names) <= 4 or "" in names:
+        msg = f"--columns must name two to four columns: instance,label,probability,rank. Got {text!r}."
+        raise argparse.ArgumentTypeError(msg)
+    return names
+
+
+def add_names_options(parser: argparse.ArgumentParser) -> None:
+    """Add --label-names and --language."""
+    parser.add_argument(
+        "--label-names",
+        metavar="FILE",
+        help="label names: one per line, optionally with a tab and a title; CSV with a header; SKOS in .ttl or .rdf",
+    )
+    parser.add_argument("--language", metavar="CODE", help="language of the titles in a vocabulary, such as en")
 
 
 def add_label_weights_option(parser: argparse.ArgumentParser) -> None:

@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from tailwise.cli.exit_codes import DONE, INTERRUPTED, NOT_IN_TIME
 from tailwise.cli.options import (
+    add_columns_option,
     add_command,
     add_json_option,
     add_label_weights_option,
+    add_names_options,
     add_search_options,
     check_not_input,
     parse_budget,
     read_search_options,
 )
+from tailwise.cli.streams import STREAM, inputs_in_files, output_in_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tailwise.datasets import Contents
     from tailwise.inputs.candidates import Candidates
+    from tailwise.inputs.paths import Source
     from tailwise.inputs.priors import LabelPriors
     from tailwise.selection import Selection
     from tailwise.utilities import Utility
@@ -43,11 +46,16 @@ examples:
       no budget: each label is chosen for the instances that maximise the utility
   tailwise select probabilities.jsonl -u macro-f1 -k 5 --label-names labels.txt -o chosen.parquet
       labels by name; without --label-names, names come from the file or from labels.txt beside it
+  tailwise select scores.parquet -u coverage -k 5 --exclude purchases.parquet -o chosen.parquet
+      without what each user has bought already
+  tailwise select scores.csv --columns user_id,item_id,score -u macro-f1 -k 5 -o -
+      columns with names of your own; CSV on standard output
 
 files:
   Probabilities may be in any of these formats: .npz (as scipy.sparse.save_npz or PECOS writes it), .jsonl, .parquet
-  (instance, label, probability), .txt (label:score), -labels.npy with -scores.npy (LightXML); text may be compressed
-  (.gz). The output may have any of these formats. An .npz output is a 0/1 matrix that scipy.sparse.load_npz reads, with
+  (instance, label, probability), .csv, .tsv and .json (the same columns), Annif's suggestions, .txt (label:score),
+  -labels.npy with -scores.npy (LightXML); text may be compressed (.gz, .zst). The output may have any of these formats
+  except Annif's. An .npz output is a 0/1 matrix that scipy.sparse.load_npz reads, with
   an array `labels` of the chosen labels of each instance, best first; other formats list labels and probabilities.
 """
 
@@ -56,13 +64,29 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     what = "Choose k labels for each instance so that a utility of the whole batch is maximal."
     parser = add_command(commands, "select", EXAMPLES, help="choose k labels per instance", description=what)
-    parser.add_argument("probabilities", metavar="PROBS", help="label probabilities, in any format")
+    parser.add_argument(
+        "probabilities",
+        metavar="PROBS",
+        nargs="+",
+        help="label probabilities, in any format; several files, a directory or a pattern are one input, - is "
+        "standard input",
+    )
     parser.add_argument("-u", "--utility", required=True, help="what to maximise, for instance macro-f1")
     parser.add_argument("-k", required=True, type=parse_budget, help="labels per instance, or none for no budget")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="file to write the selection to")
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="file to write the selection to, or - for CSV on standard output",
+    )
+    add_columns_option(parser)
     parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
     parser.add_argument("--shift-to-priors", action="store_true", help="match the label density of --priors")
-    parser.add_argument("--label-names", metavar="FILE", help="label names for the output, one per line")
+    add_names_options(parser)
+    parser.add_argument(
+        "--exclude", metavar="FILE", help="pairs of instance and label that must not come out, in any format"
+    )
     add_label_weights_option(parser)
     parser.add_argument("--top", type=int, metavar="N", help="use only the N most probable labels of each instance")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
@@ -75,11 +99,19 @@ def add_parser(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    options.quiet = options.quiet or options.output == STREAM
+    with inputs_in_files(*options.probabilities) as files, output_in_file(options.output) as output:
+        options.probabilities, options.output = files if len(files) > 1 else files[0], output
+        return _run_on_files(options)
+
+
+def _run_on_files(options: argparse.Namespace) -> int:
     from tailwise.datasets import check_writable_target
     from tailwise.datasets.formats.output_files import reserved_file
 
     check_writable_target(options.output, overwrite=options.overwrite)
-    check_not_input(options.output, options.probabilities, options.priors)
+    inputs = options.probabilities if isinstance(options.probabilities, list) else [options.probabilities]
+    check_not_input(options.output, *inputs, options.priors, options.exclude)
     with reserved_file(options.output, overwrite=options.overwrite) as draft:
         selection = _select(options, draft)
     if selection is None:
@@ -102,18 +134,24 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
     from tailwise.datasets import names_for, save_selection
     from tailwise.datasets.formats.selection_files import names_to_write
     from tailwise.inputs.candidates import Candidates
+    from tailwise.inputs.excluded_pairs import read_excluded
     from tailwise.selection import select
 
-    contents, priors = _load(options)
+    source, priors = _load(options)
+    contents = source.contents
+    assert contents is not None
     names = names_for(contents, options.probabilities)
     # Names from a separate file are not written if the format cannot hold them.
     written = names_to_write(options.output, names, are_needed=contents.label_names is not None)
-    candidates = Candidates.of(contents.matrix, top=options.top).widened()
+    candidates = Candidates.of(source.probabilities).with_names(names, source.instance_ids).widened()
+    exclude = None if options.exclude is None else read_excluded(options.exclude, candidates)
+    candidates = candidates if options.top is None else candidates.keep_top(options.top)
     selection = select(
-        (_shift(candidates, priors) if options.shift_to_priors else candidates).with_names(names),
+        _shift(candidates, priors) if options.shift_to_priors else candidates,
         _weigh(options, priors),
         options.k,
         priors=priors,
+        exclude=exclude,
         progress=options.progress,
         max_seconds=options.max_seconds,
         on_interrupt="return",
@@ -147,16 +185,17 @@ def _weigh(options: argparse.Namespace, priors: LabelPriors | None) -> Utility:
     return weighted_macro(utility, load_label_weights(options.label_weights))
 
 
-def _load(options: argparse.Namespace) -> tuple[Contents, LabelPriors | None]:
+def _load(options: argparse.Namespace) -> tuple[Source, LabelPriors | None]:
     """Load the probabilities with label names, and the training frequencies in the same order."""
     from tailwise.inputs.paths import Source
+    from tailwise.inputs.vocabularies import read_vocabulary
 
-    source = Source.of(options.probabilities, label_names=options.label_names)
+    names = read_vocabulary(options.label_names, options.language)
+    source = Source.of(options.probabilities, label_names=names, columns=options.columns)
     priors = source.read_priors(options.priors)
     if priors is not None:  # text does not state the number of labels; the training labels may
         source = source.widened(priors.n_labels)
-    assert source.contents is not None
-    return source.contents, priors
+    return source, priors
 
 
 def _shift(candidates: Candidates, priors: Any) -> Candidates:

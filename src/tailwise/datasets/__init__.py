@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tailwise.datasets.catalogue.fetch import get_data, write_synthetic
     from tailwise.datasets.catalogue.filters import load_filter
     from tailwise.datasets.formats.contents import Contents
+    from tailwise.datasets.formats.converting import convert
     from tailwise.datasets.formats.prior_files import load_priors, save_priors
     from tailwise.datasets.formats.read_write import (
         load,
@@ -40,6 +41,7 @@ __all__ = [
     "LongTail",
     "SyntheticData",
     "check_writable_target",
+    "convert",
     "find_data_set",
     "find_label_names",
     "get_data",
@@ -72,6 +74,7 @@ _HOMES = {
     "datasets.catalogue.fetch": ("get_data", "write_synthetic"),
     "datasets.catalogue.filters": ("load_filter",),
     "datasets.formats.contents": ("Contents",),
+    "datasets.formats.converting": ("convert",),
     "datasets.formats.prior_files": ("load_priors", "save_priors"),
     "datasets.formats.read_write": ("load", "load_contents", "load_features", "load_labels", "read_blocks", "save"),
     "datasets.formats.selection_files": ("check_writable_target", "load_selection", "save_selection"),

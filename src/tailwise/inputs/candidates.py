@@ -213,11 +213,14 @@ class Candidates:
         return self.by_label.sums.copy()
 
     def with_names(self, label_names: LabelNames | None, instance_ids: Ids | None = None) -> Candidates:
-        """Return the same candidates with these label names and ids of instances; None keeps the present ones."""
+        """Return the same candidates with these label names and ids of instances; None keeps the present ones.
+
+        More names than labels add labels without candidates.
+        """
         if label_names is None and instance_ids is None:
             return self
         names, ids = label_names or self.label_names, instance_ids or self.instance_ids
-        return self._like(*self.rows, label_names=names, instance_ids=ids)
+        return self._like(*self.rows, n_labels=len(names or ()) or self.n_labels, label_names=names, instance_ids=ids)
 
     def with_labels(self, more: Ids) -> Candidates:
         """Return the same candidates with further labels that are candidates of no instance, by their ids."""

@@ -15,6 +15,7 @@ from tailwise.inputs.ids import Ids
 
 __all__ = [
     "LabelNames",
+    "bare_uri",
     "count_names",
     "find_label_names",
     "is_text",
@@ -66,7 +67,11 @@ class LabelNames(Ids):
         """Convert a list of names or the path of a file; LabelNames and None are returned unchanged."""
         if names is None or isinstance(names, cls):
             return names
-        return load_label_names(names) if isinstance(names, (str, os.PathLike)) else cls(names)
+        if not isinstance(names, (str, os.PathLike)):
+            return cls(names)
+        from tailwise.inputs.vocabularies import read_vocabulary  # reads files by functions of this module
+
+        return read_vocabulary(names)
 
     @cached_property
     def ids(self) -> tuple[Any, ...]:
@@ -122,7 +127,7 @@ def plain_names(names: LabelNames | None) -> list[Any] | None:
 
 
 def load_label_names(path: str | os.PathLike[str]) -> LabelNames:
-    """Read one label per line: an identifier, optionally followed by a tab and a title."""
+    """Read one label per line: an identifier, in angle brackets or not, optionally followed by a tab and a title."""
     with opened_text(path) as file:
         try:
             lines = file.read().decode("utf-8").split("\n")
@@ -134,7 +139,13 @@ def load_label_names(path: str | os.PathLike[str]) -> LabelNames:
     fields = [line.split("\t", 1) for line in lines]
     has_titles = any(len(each) > 1 for each in fields)
     with input_errors_of(path):
-        return LabelNames([each[0] for each in fields], [each[-1] for each in fields] if has_titles else None)
+        ids = [bare_uri(each[0]) for each in fields]
+        return LabelNames(ids, [each[-1] for each in fields] if has_titles else None)
+
+
+def bare_uri(text: str) -> str:
+    """Return an id without the angle brackets that some programs write around URIs."""
+    return text[1:-1] if text.startswith("<") and text.endswith(">") and len(text) > 2 else text
 
 
 def save_label_names(path: str | os.PathLike[str], names: LabelNames) -> None:

@@ -13,9 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.file_sets import find_files, is_file_set
 from tailwise.datasets.formats.prior_files import is_priors_file, load_priors
 from tailwise.datasets.formats.read_write import as_labels, load, load_contents
-from tailwise.errors import InputError
+from tailwise.errors import FileError, InputError
 from tailwise.inputs.ids import Ids
 from tailwise.inputs.label_names import LabelNames, find_label_names
 from tailwise.inputs.priors import LabelPriors
@@ -33,6 +34,10 @@ __all__ = [
 def is_path(source: Any) -> bool:
     """Whether a value is a path."""
     return isinstance(source, (str, os.PathLike))
+
+
+def _is_list_of_paths(source: Any) -> bool:
+    return isinstance(source, list) and len(source) > 0 and all(map(is_path, source))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +64,12 @@ class Source:
     all_names: LabelNames | None = None
 
     @classmethod
-    def of(cls, source: Any, label_names: Any = None) -> Source:
-        """Read a file; wrap any other value unchanged."""
-        if not is_path(source):
+    def of(cls, source: Any, label_names: Any = None, columns: Any = None) -> Source:
+        """Read a file, or several as one; wrap any other value unchanged."""
+        if not is_path(source) and not _is_list_of_paths(source):
             return cls(source)
         names = LabelNames.of(label_names)
-        contents = load_all_labels(source, label_names=names)
+        contents = load_all_labels(source, label_names=names, columns=columns)
         return cls(contents.matrix, contents, source, names)
 
     @property
@@ -79,8 +84,20 @@ class Source:
         return None if self.contents is None else self.all_names or names_for(self.contents, self.path)
 
     @property
+    def probabilities(self) -> Any:
+        """The matrix, which must hold probabilities if it comes from a file: true labels are all 1."""
+        if self.contents is not None and self.matrix.nnz > 1 and (self.matrix.data == 1).all():
+            msg = (
+                f"{self.path} must hold probabilities. All {self.matrix.nnz:,} of its values are 1, as those of true "
+                "labels are. Give the file with the probabilities; if its columns have other names, say which: "
+                "columns=('user_id', 'item_id', 'score') (--columns user_id,item_id,score)."
+            )
+            raise FileError(msg)
+        return self.matrix
+
+    @property
     def instance_ids(self) -> Ids | None:
-        """The ids of the instances, if a file gives them."""
+        """The ids of the instances that the file holds."""
         return None if self.contents is None else self.contents.instance_names
 
     def widened(self, n_labels: int) -> Source:
@@ -131,12 +148,15 @@ def names_for(contents: Contents, path: Any) -> LabelNames | None:
     """Return the label names of a file, from the file itself or from a labels.txt beside it."""
     if contents.label_names is not None or path is None:
         return contents.label_names
-    return find_label_names(path, contents.matrix.shape[1], may_be_more=contents.is_open)
+    beside = find_files(path)[0] if is_file_set(path) else path
+    return find_label_names(beside, contents.matrix.shape[1], may_be_more=contents.is_open)
 
 
-def load_all_labels(path: Any, label_names: Any = None, *, n_labels: int | None = None) -> Contents:
+def load_all_labels(
+    path: Any, label_names: Any = None, *, n_labels: int | None = None, columns: Any = None
+) -> Contents:
     """Read a file; if it does not state the number of labels, use that of the given names or a labels.txt beside it."""
-    contents = load_contents(path, n_labels=n_labels, label_names=label_names)
+    contents = load_contents(path, n_labels=n_labels, label_names=label_names, columns=columns)
     if not contents.is_open or contents.label_names is not None:
         return contents
     names = names_for(contents, path)

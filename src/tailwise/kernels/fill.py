@@ -6,14 +6,15 @@ import numpy as np
 
 from tailwise.kernels.compiling import kernel
 from tailwise.kernels.label_state import add_instance, gain_of, refresh_line
+from tailwise.kernels.rows import is_excluded
 
 
 @kernel
-def fill_least_loss(terms, state, labels, budgets):
+def fill_least_loss(terms, state, labels, budgets, excluded):
     """Fill empty slots with labels that are no candidates of the row (probability 0), the least loss first.
 
-    Shapes: labels (n, k), -1 for an empty slot; budgets (n,). Writes: labels, state.
-    Assumes: every row with an empty slot has taken all its candidates; budgets at most m.
+    Shapes: labels (n, k), -1 for an empty slot; budgets (n,). Writes: labels, state. Slots stay empty where all other
+    labels are excluded. Assumes: every row with an empty slot has taken all its candidates; budgets at most m.
     """
     m = state.counts.shape[0]
     losses = [(-gain_of(terms, state, j, 0.0), j) for j in range(m)]
@@ -24,10 +25,14 @@ def fill_least_loss(terms, state, labels, budgets):
             first_empty -= 1
         set_aside = losses[:0]
         for c in range(first_empty, budgets[i]):
-            loss, j = heapq.heappop(losses)
-            while np.any(labels[i, :first_empty] == j):
-                set_aside.append((loss, j))
+            j = -1
+            while j < 0 and len(losses) > 0:
                 loss, j = heapq.heappop(losses)
+                if np.any(labels[i, :first_empty] == j) or is_excluded(excluded, i, j):
+                    set_aside.append((loss, j))
+                    j = -1
+            if j < 0:
+                break
             labels[i, c] = j
             add_instance(terms, state, j, 0.0, 1.0)
             refresh_line(terms, state, j)

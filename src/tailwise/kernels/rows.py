@@ -104,6 +104,44 @@ def find_positions(rows, labels, positions):
             positions[i, c] = x if x < row.size and row[x] == labels[i, c] else -1
 
 
+@bundle
+class Excluded(NamedTuple):
+    """Pairs of instance and label that must not be selected; without pairs, indptr is (1,)."""
+
+    indptr: np.ndarray  # int64 (n + 1,)
+    labels: np.ndarray  # int32 (pairs,), ascending within a row
+    is_barred: np.ndarray  # bool (m,): labels that are excluded for all instances; empty if there are none
+
+
+@step
+def is_excluded(excluded, i, j):
+    if excluded.is_barred.size > 0 and excluded.is_barred[j]:
+        return True
+    if i + 1 >= excluded.indptr.size:
+        return False
+    first, last = excluded.indptr[i], excluded.indptr[i + 1]
+    end = last
+    while first < last:
+        middle = (first + last) // 2
+        if excluded.labels[middle] < j:
+            first = middle + 1
+        else:
+            last = middle
+    return first < end and excluded.labels[first] == j
+
+
+@kernel
+def mark_excluded(indptr, labels, excluded, marks):
+    """Which labels are excluded for their instance.
+
+    Shapes: labels, marks (nnz,), labels from indptr[i] to indptr[i + 1] being of instance i, negative ones of none.
+    Writes: marks.
+    """
+    for i in range(indptr.size - 1):
+        for x in range(indptr[i], indptr[i + 1]):
+            marks[x] = labels[x] >= 0 and is_excluded(excluded, i, labels[x])
+
+
 @kernel
 def labels_at(rows, positions, labels, first, last):
     """The inverse, for instances first to last: labels from positions within the row; -1 stays -1."""

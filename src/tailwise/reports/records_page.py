@@ -164,7 +164,7 @@ def _collect(
     explainer: Explainer, top: Chosen, truth: Any, texts: list[str] | None, training: NDArray | None
 ) -> dict[str, Any]:
     """Return what the page shows, in few and short numbers."""
-    m, names, ids = explainer.candidates.n_labels, explainer.candidates.label_names, explainer.candidates.instance_ids
+    m, names, ids = explainer.candidates.n_labels, explainer.candidates.label_names, explainer.instance_ids
     own, others = explainer.list_all(N_OTHERS)
     counts = [np.bincount(each.labels[each.labels != EMPTY], minlength=m).tolist() for each in (explainer.chosen, top)]
     return {

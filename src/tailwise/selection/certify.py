@@ -27,6 +27,7 @@ def certify(
     *,
     expectation: str = "auto",
     fill: str = "auto",
+    exclude: Any = None,
     context: Totals | None = None,
     rounds: int = 100,
     target_gap: float = 1e-3,
@@ -52,8 +53,8 @@ def certify(
 
     Parameters
     ----------
-    probabilities, utility, k, expectation, fill, context, priors, condition_positives, workers, seed
-        As for :func:`select`.
+    probabilities, utility, k, expectation, fill, exclude, context, priors, condition_positives, workers, seed
+        As for :func:`select`. The selection must not hold excluded pairs.
     instance, label, probability : str, optional
         As for :func:`select`.
     selection : Selection, array_like or path, optional
@@ -107,6 +108,7 @@ def certify(
             k,
             expectation=expectation,
             fill=fill,
+            exclude=exclude,
             context=context,
             priors=priors,
             condition_positives=condition_positives,

@@ -53,7 +53,8 @@ def expected_utility(
         E[psi], or psi of the expected counts. Exact values come from quadrature (relative error below 1e-6) or, for
         G-mean, H-mean, AUC and formulas of your own, from Poisson-binomial probabilities (absolute error below 1e-8).
     context, priors, condition_positives, instance, label, probability
-        As for :func:`select`.
+        As for :func:`select`. What is excluded there does not change the value of a selection: excluded pairs count
+        among the positives.
 
     Returns
     -------
@@ -77,7 +78,7 @@ def expected_utility(
     chosen = Chosen.of(selection, m, n_instances=n, like="probabilities")
     budgets = (chosen.labels != EMPTY).sum(axis=1) if k is None else check_budgets(k, n, m)
     context = check_context(context, utility, candidates)
-    batch = describe_batch(candidates, budgets, priors, condition_positives, context)
+    batch = describe_batch(candidates, budgets, priors, condition_positives, context, n)
     with Threads(None, needs_one=candidates.n_entries < MIN_SHARED_ENTRIES) as engine:
         expected = make_expectation(expectation, utility, candidates, batch, context, engine)
         return check_value(utility, expected.value_of(chosen))

@@ -11,6 +11,7 @@ from tailwise.engines.threads import Threads
 from tailwise.expectations.terms import locate, raise_failure
 from tailwise.inputs.checks import check_choice, check_size
 from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.excluded_pairs import with_empty_rows
 from tailwise.inputs.lookups import find_label, find_row
 from tailwise.inputs.paths import Source
 from tailwise.inputs.priors import LabelPriors
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tailwise.expectations.expectation import Expectation
+    from tailwise.inputs.ids import Ids
 
 __all__ = ["Explainer", "explainer_of"]
 
@@ -51,17 +53,21 @@ class Explainer:
         The selection.
     budgets : ndarray of shape (n,) or None
         The budget of each instance; None for no budget.
+    instance_ids : Ids, optional
+        The ids of the instances.
     """
 
-    def __init__(self, expectation: Expectation, chosen: Chosen, budgets: NDArray | None) -> None:
-        self.expectation, self.chosen, self.budgets = expectation, chosen, budgets
+    def __init__(
+        self, expectation: Expectation, chosen: Chosen, budgets: NDArray | None, instance_ids: Ids | None = None
+    ) -> None:
+        self.expectation, self.chosen, self.budgets, self.instance_ids = expectation, chosen, budgets, instance_ids
         self.candidates = expectation.candidates
-        self.positions, others = locate(chosen, self.candidates)
+        self.positions, others = locate(with_empty_rows(chosen, self.candidates.n_instances), self.candidates)
         self.state = expectation.count(self.positions, others)
 
     def explain(self, instance: Any, *, others: int = N_OTHERS, priors: Any = None) -> Explanation:
         """Explain the labels of one instance; see :meth:`Selection.explain`."""
-        i, counts = find_row(instance, self.chosen.n_instances, self.candidates.instance_ids), _count_training(priors)
+        i, counts = find_row(instance, self.chosen.n_instances, self.instance_ids), _count_training(priors)
         others = check_size("others", others, 0)
         own = self.chosen.labels[i][self.chosen.labels[i] != EMPTY]
         labels, values, ranks = self._read_row(i)
@@ -91,14 +97,15 @@ class Explainer:
     def list_all(self, others: int) -> tuple[Entries, Entries]:
         """Return label, probability, rank and gain of every chosen label, and of the best others, for all instances."""
         rows, n = self.candidates.rows, self.chosen.n_instances
-        instances = np.repeat(np.arange(n), self.candidates.sizes)
+        rows = Rows(rows.indptr[: n + 1], rows.labels[: rows.indptr[n]], rows.values[: rows.indptr[n]])
+        instances = np.repeat(np.arange(n), np.diff(rows.indptr))
         values = rows.values.astype(np.float64)
         order = np.lexsort((rows.labels, -values, instances))
         ranks = np.empty(values.size, dtype=np.int64)
         ranks[order] = np.arange(values.size) - rows.indptr[instances] + 1
         has_slot = self.chosen.labels != EMPTY
         at, own = np.nonzero(has_slot)[0], self.chosen.labels[has_slot]
-        positions = self.positions[has_slot]
+        positions = self.positions[:n][has_slot]
         entry = np.where(positions >= 0, rows.indptr[at] + positions, 0)
         is_known = positions >= 0
         own_values, own_ranks = np.where(is_known, values[entry], 0.0), np.where(is_known, ranks[entry], 0)
@@ -114,7 +121,7 @@ class Explainer:
         """Explain where one label is chosen; see :meth:`Selection.explain_label`."""
         j, counts = find_label(label, self.candidates.n_labels, self.candidates.label_names), _count_training(priors)
         rows = self.candidates.rows
-        entries = np.flatnonzero(rows.labels == j)
+        entries = np.flatnonzero(rows.labels[: rows.indptr[self.chosen.n_instances]] == j)  # excluded ones come later
         instances = np.searchsorted(rows.indptr, entries, side="right") - 1
         values = rows.values[entries].astype(np.float64)
         own = np.flatnonzero((self.chosen.labels == j).any(axis=1))
@@ -191,8 +198,7 @@ class Explainer:
         return f"label {j}" if names is None else names.title_of(j)
 
     def _name_instance(self, i: int) -> str:
-        ids = self.candidates.instance_ids
-        return f"Instance {i}" if ids is None else str(ids[i])
+        return f"Instance {i}" if self.instance_ids is None else str(self.instance_ids[i])
 
 
 def _by_instance(
@@ -246,9 +252,9 @@ by probability.
     chosen = Chosen.of(selection, m, n_instances=n, like="probabilities")
     budgets = (chosen.labels != EMPTY).sum(axis=1) if k is None else check_budgets(k, n, m)
     context = check_context(None, utility, candidates)
-    batch = describe_batch(candidates, budgets, priors, condition_positives, context)
+    batch = describe_batch(candidates, budgets, priors, condition_positives, context, n)
     made = make_expectation(expectation, utility, candidates, batch, context, Threads(1))
-    return Explainer(made, chosen, budgets)
+    return Explainer(made, chosen, budgets, candidates.instance_ids)
 
 
 def _count_training(priors: Any) -> NDArray | None:

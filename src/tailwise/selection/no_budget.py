@@ -23,7 +23,7 @@ def no_budget(problem: Problem, outcome: Outcome | None, observer: Observer) -> 
     finds the global optimum over the candidates. Of equally good sets the smallest is taken.
     """
     candidates, expectation = problem.candidates, problem.expectation
-    columns = candidates.columns(problem.engine)
+    columns = _columns_of_instances(problem)
     q = candidates.condition_positives()
     for _ in range(ROUNDS if expectation.uses_nodes else 1):
         is_selected = _select_prefixes(problem, columns, expectation.start(q))
@@ -31,6 +31,16 @@ def no_budget(problem: Problem, outcome: Outcome | None, observer: Observer) -> 
     positions = _positions_of(columns, is_selected, candidates)
     state = expectation.count(positions)
     return Outcome(positions, state, (expectation.value(state),))
+
+
+def _columns_of_instances(problem: Problem) -> Columns:
+    """The candidates by label, without those that are excluded."""
+    candidates, n = problem.candidates, problem.n_instances
+    if n == candidates.n_instances:
+        return candidates.columns(problem.engine)
+    rows, last = candidates.rows, candidates.rows.indptr[n]
+    kept = Candidates(rows.indptr[: n + 1], rows.labels[:last], rows.values[:last], candidates.n_labels)
+    return kept.columns(problem.engine)
 
 
 def _select_prefixes(problem: Problem, columns: Columns, state: State) -> NDArray:

@@ -216,7 +216,12 @@ class Selection(Chosen):
             )
             raise InputError(msg)
         rules = self.problem.rules
-        return Explainer(self.problem.expectation, self, rules.budgets if rules.has_budget else None)
+        return Explainer(
+            self.problem.expectation,
+            self,
+            rules.budgets if rules.has_budget else None,
+            self.instance_ids,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what cannot go to another process: addresses of compiled formulas."""
@@ -239,7 +244,7 @@ def present(problem: Problem, outcome: Outcome, proof: Proof | None, seconds: fl
     labels, state = _fill(problem, outcome, state)
     value = _value_of(problem, labels, state)
     return Selection(
-        labels,
+        labels[: problem.n_instances],
         problem.candidates.n_labels,
         problem.utility,
         check_value(problem.utility, value),
@@ -252,7 +257,7 @@ def present(problem: Problem, outcome: Outcome, proof: Proof | None, seconds: fl
         problem.expectation.name,
         None if proof is None else proof.certificate(problem, value, filled=value - unfilled),
         totals=_totals_of(problem, labels, state),
-        instance_ids=problem.candidates.instance_ids,
+        instance_ids=problem.instance_ids,
         label_names=problem.candidates.label_names,
         **_slots_of(problem, labels, state),
         origin=problem.candidates.origin,
@@ -297,7 +302,7 @@ def _labels_of(problem: Problem, positions: NDArray, state: State) -> tuple[NDAr
         labels.shape[0], lambda first, last: sort_by_gain(rows, terms, state, labels, positions, first, last)
     )
     if rules.fills:
-        fill_least_loss(terms, state, labels, rules.budgets)
+        fill_least_loss(terms, state, labels, rules.budgets, rules.excluded)
     raise_failure(problem.utility)
     # Filling may select a label much more often than passes do; and where an optional label has taken the place of a
     # candidate, that candidate may fill a slot, with a probability that the kernel does not know of.
@@ -321,7 +326,7 @@ def _totals_of(problem: Problem, labels: NDArray, state: State) -> Totals:
         np.maximum(0.0, state.counts[:, counts.T] - context.t),
         state.counts[:, counts.Q] - context.q,
         problem.batch.condition_positives - context.p,
-        float(problem.candidates.n_instances),
+        float(problem.n_instances),
         problem.batch.n_slots - (context.n_slots if problem.rules.has_budget else context.n_instances),
         failure,
         zeros,

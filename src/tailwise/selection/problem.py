@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tailwise.expectations.expectation import Expectation
     from tailwise.inputs.candidates import Candidates
     from tailwise.inputs.chosen import Chosen
+    from tailwise.inputs.ids import Ids
     from tailwise.inputs.totals import Totals
     from tailwise.kernels.label_state import State
     from tailwise.selection.observer import Observer
@@ -45,6 +46,7 @@ class Request:
     max_passes: int = 100
     group_size: int | str = "auto"
     fill: str = "auto"
+    exclude: Any = None
     context: Totals | None = None
     priors: Any = None
     condition_positives: Any = None
@@ -60,7 +62,9 @@ class Request:
 class Problem:
     """A request with every parameter checked and every "auto" decided; nothing in it changes."""
 
-    candidates: Candidates
+    candidates: Candidates  # the rows of the instances, and further rows of what is excluded, which have no slots
+    n_instances: int
+    instance_ids: Ids | None
     utility: Utility
     batch: Batch
     expectation: Expectation  # what is maximised

@@ -15,6 +15,13 @@ from tailwise.expectations.terms import supports_exact
 from tailwise.inputs.calibration import warn_of_density
 from tailwise.inputs.candidates import SMALLEST, Candidates
 from tailwise.inputs.checks import check_choice, check_seed, is_integer
+from tailwise.inputs.excluded_pairs import (
+    NOTHING_EXCLUDED,
+    drop_excluded,
+    read_excluded,
+    refuse_excluded,
+    with_empty_rows,
+)
 from tailwise.inputs.joining import Space
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import as_dense
@@ -37,6 +44,7 @@ if TYPE_CHECKING:
     from tailwise.expectations.expectation import Expectation
     from tailwise.inputs.chosen import Chosen
     from tailwise.inputs.priors import LabelPriors
+    from tailwise.kernels.rows import Excluded
     from tailwise.selection.problem import Step
     from tailwise.selection.rules import Rules
     from tailwise.utilities.utility import Utility
@@ -71,28 +79,34 @@ def resolve(request: Request) -> Problem:
     candidates = find_candidates(source, request.columns, request.context)
     if not isinstance(source.matrix, Candidates):  # these keep the type of their probabilities
         candidates = candidates.widened()
-    origin = _check_origin(request, candidates, source)
+    excluded = NOTHING_EXCLUDED if request.exclude is None else read_excluded(request.exclude, candidates)
+    origin = _check_origin(request, candidates, source, excluded)
     priors = read_priors(request.priors, source, candidates)
     if priors is not None and priors.n_labels == candidates.n_labels and request.condition_positives is None:
         warn_of_density(candidates, priors)
     utility = as_utility(request.utility, priors)
     given = origin if not isinstance(origin, str) else None
-    candidates, rules = find_rules(candidates, request.k, given, request.fill)
+    n_instances, instance_ids = candidates.n_instances, candidates.instance_ids
+    candidates, rules = find_rules(candidates, request.k, given, request.fill, excluded)
+    if given is not None:
+        origin = given = with_empty_rows(given, candidates.n_instances)
     context = check_context(request.context, utility, candidates)
     budgets = rules.budgets if rules.has_budget else None
-    batch = describe_batch(candidates, budgets, priors, request.condition_positives, context)
+    batch = describe_batch(candidates, budgets, priors, request.condition_positives, context, n_instances)
     name = _choose_expectation(request.expectation, utility)
     engine = _choose_engine(request, utility, candidates)
     expectation = make_expectation(name, utility, candidates, batch, context, engine)
     method = _choose_method(request.method, expectation, rules)
     if request.proving is not None:
         check_provable(utility, expectation)
-    order, group_size = visiting_order(candidates.n_instances, request.group_size, request.seed)
+    order, group_size = visiting_order(n_instances, request.group_size, request.seed)
     cheaper = expectation.is_expensive and method in ("ascent", "global") and given is None
     is_quick = _is_quick(method, expectation)
     plan = _plan(method, repairs=is_quick and request.proving is None, warms_up=cheaper)
     return Problem(
         candidates,
+        n_instances,
+        instance_ids,
         utility,
         batch,
         expectation,
@@ -120,7 +134,7 @@ def name_columns(instance: str | None, label: str | None, probability: str | Non
 
 def find_candidates(source: Source, columns: dict[str, str] | None, context: Any) -> Candidates:
     """The candidates of the input; a context with labels of other ids adds these, as candidates of no instance."""
-    candidates = Candidates.of(source.matrix, columns=columns).with_names(source.names, source.instance_ids)
+    candidates = Candidates.of(source.probabilities, columns=columns).with_names(source.names, source.instance_ids)
     others = getattr(context, "label_names", None)
     if others is None or candidates.label_names is None:
         return candidates
@@ -133,6 +147,7 @@ def check_options(
     """Refuse options of `select` that no data could make right, before the data are there."""
     one = Candidates(np.array([0, 1]), np.zeros(1, np.int32), np.full(1, 0.5), n_labels)
     known = {name: options[name] for name in _NAMES & set(options)}
+    known.pop("exclude", None)  # fits the batch or not
     if not isinstance(known.get("condition_positives"), str):
         known.pop("condition_positives", None)  # an array fits the batch or not, which is not known yet
     resolve(Request(one, utility, k, priors=priors, proving=Proving() if certify else None, **known))
@@ -153,9 +168,10 @@ def describe_batch(
     priors: LabelPriors | None,
     condition_positives: Any,
     context: Totals,
+    n_instances: int,
 ) -> Batch:
     """What a utility may know of the batch and its context: sizes, slots, and the positives of each label."""
-    n, m = candidates.shape
+    n, m = n_instances, candidates.n_labels
     if priors is not None and priors.n_labels != m:
         msg = f"priors covers {priors.n_labels} labels, probabilities has {m}. Give the priors of the same labels."
         raise InputError(msg)
@@ -178,15 +194,19 @@ def space_of(candidates: Candidates) -> Space:
     return Space("probabilities", candidates.instance_ids, candidates.label_names)
 
 
-def _check_origin(request: Request, candidates: Candidates, source: Source) -> str | Chosen:
-    """Where the search starts: a name, a given selection, or the one that is to be judged."""
+def _check_origin(request: Request, candidates: Candidates, source: Source, excluded: Excluded) -> str | Chosen:
+    """Where the search starts: a name, a given selection without excluded labels, or the one that is to be judged."""
     if request.judged is not None:
         judged = space_of(candidates).read_chosen(source.read_selection(request.judged), "selection")
-        return check_given(judged, candidates, request.k, "selection")
+        judged = check_given(judged, candidates, request.k, "selection")
+        if excluded is not NOTHING_EXCLUDED:
+            refuse_excluded(judged, excluded)
+        return judged
     if isinstance(request.init, str):
         return check_start(request.init, candidates, request.k)
-    start = space_of(candidates).read_chosen(source.read_selection(request.init), "init", may_have_more=True)
-    return check_start(start, candidates, request.k)
+    given = space_of(candidates).read_chosen(source.read_selection(request.init), "init", may_have_more=True)
+    start = check_start(given, candidates, request.k)
+    return start if isinstance(start, str) or excluded is NOTHING_EXCLUDED else drop_excluded(start, excluded)
 
 
 def _check_settings(request: Request) -> None:

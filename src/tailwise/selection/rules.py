@@ -15,7 +15,9 @@ from tailwise.expectations.terms import locate
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_choice, is_integer
 from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.excluded_pairs import NOTHING_EXCLUDED, set_aside
 from tailwise.inputs.matrices import as_array
+from tailwise.kernels.rows import Excluded
 
 FILLS = ("auto", "least-loss", "none")
 STARTS = ("top", "random", "greedy")
@@ -23,7 +25,7 @@ STARTS = ("top", "random", "greedy")
 
 @dataclass(frozen=True)
 class Rules:
-    r"""How many labels each instance takes.
+    r"""How many labels each row of candidates takes: an instance, or what is excluded for one, which takes none.
 
     An instance with c candidates and the budget k takes :math:`\min(k, c)` labels. Labels of a given selection that are
     no candidates may take any of its k slots, but need not. Slots that are then still empty are filled with labels of
@@ -35,6 +37,7 @@ class Rules:
     most: NDArray  # (n,), labels that may be
     has_budget: bool
     fills: bool  # whether there are empty slots, and they are filled
+    excluded: Excluded = NOTHING_EXCLUDED  # what never fills them
 
     @property
     def width(self) -> int:
@@ -77,29 +80,45 @@ def check_budgets(k: Any, n_instances: int, n_labels: int) -> NDArray | None:
     return np.broadcast_to(budgets, n_instances).astype(np.int64)
 
 
-def find_rules(candidates: Candidates, k: Any, given: Chosen | None, fill: str) -> tuple[Candidates, Rules]:
-    """The candidates, with the labels of a given selection among them, and the rules."""
+def find_rules(
+    candidates: Candidates, k: Any, given: Chosen | None, fill: str, excluded: Excluded = NOTHING_EXCLUDED
+) -> tuple[Candidates, Rules]:
+    """The candidates, with the labels of a given selection among them, and the rules.
+
+    Excluded candidates move to rows of their own, which have no slots: their instances may have these labels, so that
+    they count among the positives, but they cannot be selected.
+    """
     check_choice("fill", fill, FILLS)
+    n_instances = candidates.n_instances
     budgets = check_budgets(k, *candidates.shape)
+    if excluded is not NOTHING_EXCLUDED:
+        candidates = set_aside(candidates, excluded)
     extended = candidates if given is None else _with_labels(candidates, given)
+    has_slots = np.arange(candidates.n_instances) < n_instances
     if budgets is None:
-        return extended, Rules(extended.sizes, extended.sizes, extended.sizes, has_budget=False, fills=False)
+        sizes = np.where(has_slots, extended.sizes, 0)
+        return extended, Rules(sizes, sizes, sizes, has_budget=False, fills=False, excluded=excluded)
+    budgets = np.append(budgets, np.zeros(candidates.n_instances - n_instances, dtype=np.int64))
     least, most = np.minimum(budgets, candidates.sizes), np.minimum(budgets, extended.sizes)
     may_fill = fill == "least-loss" or (fill == "auto" and candidates.holds_all_labels)
     fills = may_fill and bool((least < budgets).any())
-    return extended, Rules(budgets, least, most, has_budget=True, fills=fills)
+    return extended, Rules(budgets, least, most, has_budget=True, fills=fills, excluded=excluded)
 
 
 def warn_of_empty_slots(selection: Chosen, rules: Rules) -> None:
     """Say in how many instances slots are empty for want of candidates."""
-    n_short = int(((selection.labels != EMPTY).sum(axis=1) < rules.budgets).sum()) if rules.has_budget else 0
-    if n_short:
-        msg = (
-            f"{n_short:,} of {selection.n_instances:,} instances have fewer than k candidates; their remaining slots "
-            "are empty (-1). Use fill='none' (--fill none) to silence this, fill='least-loss' (--fill least-loss) to "
-            "fill up from all labels, including any that you removed."
-        )
-        warnings.warn(msg, EmptySlotsWarning, stacklevel=3)
+    n, has_exclusions = selection.labels.shape[0], rules.excluded is not NOTHING_EXCLUDED
+    n_short = int(((selection.labels != EMPTY).sum(axis=1) < rules.budgets[:n]).sum()) if rules.has_budget else 0
+    if not n_short:
+        return
+    what = "labels left" if rules.fills else "candidates left" if has_exclusions else "candidates"
+    from_all = "all labels that are not excluded" if has_exclusions else "all labels, including any that you removed"
+    more = "" if rules.fills else f", fill='least-loss' (--fill least-loss) to fill up from {from_all}"
+    msg = (
+        f"{n_short:,} of {n:,} instances have fewer than k {what}; their remaining slots are empty (-1). "
+        f"Use fill='none' (--fill none) to silence this{more}."
+    )
+    warnings.warn(msg, EmptySlotsWarning, stacklevel=3)
 
 
 def check_given(selection: Any, candidates: Candidates, k: Any, name: str) -> Chosen:

@@ -31,6 +31,7 @@ def select(
     max_passes: int = 100,
     group_size: int | str = "auto",
     fill: str = "auto",
+    exclude: Any = None,
     context: Totals | None = None,
     engine: Any = "threads",
     workers: int | None = None,
@@ -89,6 +90,12 @@ def select(
         labels, of probability 0, that cost least; "none" leaves the slots empty (-1). "auto" fills them where the
         input holds every label of every instance, as a dense matrix does; of a sparse matrix, a pair or a table only
         what is stored can come out (stored zeros, too), and a warning says how many instances have empty slots.
+    exclude : table, 0/1 matrix, list of labels, selection or path, optional
+        Pairs of instance and label that must not come out, not by filling either: what was bought, seen or indexed
+        already. A table of ids (instance, label), a matrix (n, m) that is not 0 at these pairs, a Selection, a file, or
+        a list of labels (numbers or names) that are excluded for all instances. An excluded pair still counts in p with
+        its probability: the instance may have the label. Ids that ``probabilities`` does not have are counted in a
+        warning; so are instances with fewer than k labels left, whose slots stay empty.
     context : Totals, optional
         What was decided elsewhere, ``selection.totals`` of another call for instance: its t, q, p and number of
         instances count beside those of this batch, so that gains are taken on top of it, and ``expected`` is the value
@@ -155,6 +162,7 @@ def select(
         max_passes=max_passes,
         group_size=group_size,
         fill=fill,
+        exclude=exclude,
         context=context,
         priors=priors,
         condition_positives=condition_positives,
@@ -167,7 +175,7 @@ def select(
     observer = Observer(on_pass, max_seconds, progress=progress)
     problem = resolve(request)
     selection = run(problem, observer)
-    if fill == "auto":
+    if fill != "none":
         warn_of_empty_slots(selection, problem.rules)
     if selection.interrupted and on_interrupt == "raise":
         raise Interrupted(selection)

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tailwise.datasets.formats.disk import opened_text, without_gz
+from tailwise.datasets.formats.disk import opened_text, without_packing
 from tailwise.datasets.formats.ordered_rows import refuse_line
 from tailwise.datasets.formats.read_write import load_contents
 from tailwise.errors import FileError
@@ -40,7 +40,7 @@ def load_filter(path: str | os.PathLike[str]) -> NDArray:
 
 def is_text_filter(path: str | os.PathLike[str]) -> bool:
     """Whether a file holds pairs as text rather than as a matrix."""
-    return without_gz(path).endswith((".txt", ".csv", ".tsv"))
+    return without_packing(path).endswith((".txt", ".csv", ".tsv"))
 
 
 def pairs_of(matrix: sp.csr_array) -> NDArray:

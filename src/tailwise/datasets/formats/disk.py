@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 
 from tailwise.datasets.formats.disk_failures import file_error, find_remedy
 from tailwise.datasets.formats.drafts import drafted
-from tailwise.errors import FileError, InputError, MachineError
+from tailwise.errors import FileError, InputError, MachineError, extra_needed
 
 __all__ = [
     "check_name",
@@ -33,7 +33,7 @@ __all__ = [
     "opened_text",
     "parse_json",
     "real",
-    "without_gz",
+    "without_packing",
     "written_beside",
     "written_text",
 ]
@@ -62,14 +62,24 @@ def real(path: AnyPath) -> Path:
     return Path(os.path.realpath(path))
 
 
-def without_gz(path: AnyPath) -> str:
-    """Return the name in lower case without a final .gz."""
-    return os.fspath(path).lower().removesuffix(".gz")
+def without_packing(path: AnyPath) -> str:
+    """Return the name in lower case without a final .gz or .zst."""
+    return os.fspath(path).lower().removesuffix(".gz").removesuffix(".zst")
 
 
 def is_compressed(path: AnyPath) -> bool:
-    """Whether a name ends in .gz."""
-    return os.fspath(path).lower().endswith(".gz")
+    """Whether a name ends in .gz or .zst."""
+    return os.fspath(path).lower().endswith((".gz", ".zst"))
+
+
+def _is_zstd(path: AnyPath) -> bool:
+    return os.fspath(path).lower().endswith(".zst")
+
+
+def _import_zstandard() -> Any:
+    with extra_needed("Files that end in .zst need zstandard", "'tailwise[zstd]'"):
+        import zstandard
+    return zstandard
 
 
 # Reading
@@ -77,11 +87,17 @@ def is_compressed(path: AnyPath) -> bool:
 
 @contextmanager
 def opened(path: AnyPath) -> Iterator[BinaryIO]:
-    """Open a file for reading bytes, decompressed if its name ends in .gz."""
+    """Open a file for reading bytes, decompressed if its name ends in .gz or .zst."""
     with _open(path) as raw:
-        source = gzip.GzipFile(fileobj=raw, mode="rb") if is_compressed(path) else raw
+        source = _unpacked(raw, path) if is_compressed(path) else raw
         with io.BufferedReader(_Reading(source, path), BUFFER) as file:
             yield _without_mark(file)
+
+
+def _unpacked(raw: Any, path: AnyPath) -> Any:
+    if _is_zstd(path):
+        return _import_zstandard().ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+    return gzip.GzipFile(fileobj=raw, mode="rb")
 
 
 @contextmanager
@@ -127,6 +143,11 @@ class _Reading(io.RawIOBase):
             reason = error.strerror or error
             msg = f"{self._path} could not be read: {reason}. Copy the file to another disk and try again."
             raise file_error(msg, error) from error
+        except Exception as error:
+            if not _is_zstd(self._path) or type(error).__name__ != "ZstdError":
+                raise
+            msg = f"{self._path} must be a valid .zst file. Unpacking it failed: {error}. Copy it again."
+            raise FileError(msg) from error
 
 
 class _LineEnds(io.RawIOBase):
@@ -240,9 +261,13 @@ def written_beside(path: AnyPath) -> Iterator[BinaryIO]:
 
 @contextmanager
 def written_text(path: AnyPath) -> Iterator[BinaryIO]:
-    """Do the same, compressed if the name ends in .gz; equal text gives equal bytes."""
+    """Do the same, compressed if the name ends in .gz or .zst; equal text gives equal bytes."""
     with written_beside(path) as file:
-        if is_compressed(path):
+        if _is_zstd(path):
+            packed = _import_zstandard().ZstdCompressor().stream_writer(file, closefd=False)
+            with packed, io.BufferedWriter(packed, BUFFER) as text:
+                yield cast(BinaryIO, text)
+        elif is_compressed(path):
             with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
                 yield cast(BinaryIO, packed)
         else:

@@ -15,8 +15,8 @@ import numpy as np
 
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import opened, parse_json, written_beside
-from tailwise.datasets.formats.ordered_rows import ANY, refuse_empty
-from tailwise.datasets.formats.parquet_entries import EntryReader, join_entries, slice_entries
+from tailwise.datasets.formats.ordered_rows import ANY
+from tailwise.datasets.formats.table_entries import LongFile, find_columns
 from tailwise.errors import FileError, InputError, MachineError, MissingExtraError
 from tailwise.inputs.ids import Ids
 from tailwise.inputs.label_names import is_text
@@ -24,39 +24,31 @@ from tailwise.inputs.label_names import is_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["read_parquet", "read_parquet_blocks", "write_parquet"]
+__all__ = ["open_parquet", "write_parquet"]
 
 NOTES = b"tailwise"
 BATCH = 1 << 20  # entries read at a time
 
 
-def read_parquet(path: Any) -> Contents:
-    """Read the entries, in any order, as a matrix."""
+def open_parquet(path: Any, columns: Any = None) -> LongFile:
+    """Open a file with a row per entry."""
     with opened(path) as file:
         table = _open_table(file, path)
-        columns, reader = _columns(table, path), EntryReader(path, _read_notes(table, path))
-        with _reading(path):
-            parts = _parts(table.read(columns=list(columns.values())), columns)
-    entries = reader.read(parts)
-    if reader.n_instances == 0:
-        refuse_empty(path)
-    return reader.contents(entries, 0, reader.n_instances)
+        schema, notes = table.schema_arrow, _read_notes(table, path)
+    found, is_plain = find_columns(path, schema.names, columns)
+    encoded = [found[part] for part in ("instance", "label") if _is_text(schema, found[part])]
+
+    def read_batches(as_text: frozenset[str]) -> Iterator[dict[str, Any]]:
+        with opened(path) as file:
+            table = _open_table(file, path, read_dictionary=encoded)
+            yield _parts(table.schema_arrow.empty_table(), found)
+            yield from _read_batches(table, path, found)
+
+    return LongFile(path, found, is_plain, notes, read_batches)
 
 
-def read_parquet_blocks(path: Any) -> Iterator[Contents]:
-    """Read the same in blocks of whole instances; the entries of an instance must be adjacent in the file."""
-    with opened(path) as file:
-        table = _open_table(file, path)
-        columns, reader = _columns(table, path), EntryReader(path, _read_notes(table, path))
-        first, waiting = 0, reader.read(_parts(table.schema_arrow.empty_table(), columns))
-        for parts in _read_batches(table, path, columns):
-            entries = join_entries(waiting, reader.read(parts))
-            if (cut := _find_last_instance(entries[0], path)) > 0:
-                yield reader.contents(slice_entries(entries, 0, cut), first, int(entries[0][cut]))
-                first = int(entries[0][cut])
-            waiting = slice_entries(entries, cut)
-        if reader.n_instances:
-            yield reader.contents(waiting, first, reader.n_instances)
+def _is_text(schema: Any, column: str) -> bool:
+    return str(schema.field(column).type) in ("string", "large_string")
 
 
 def write_parquet(path: Any, contents: Contents) -> None:
@@ -119,10 +111,10 @@ def _reading(path: Any) -> Iterator[None]:
         raise FileError(msg) from error
 
 
-def _open_table(file: Any, path: Any) -> Any:
+def _open_table(file: Any, path: Any, **options: Any) -> Any:
     _, parquet = _import_pyarrow()
     with _reading(path):
-        table = parquet.ParquetFile(file, page_checksum_verification=True)
+        table = parquet.ParquetFile(file, page_checksum_verification=True, **options)
         table.schema_arrow  # noqa: B018 - read from the file on first access
         return table
 
@@ -179,38 +171,10 @@ def _are_texts(names: Any) -> bool:
     return all(isinstance(name, str) and is_text(name) for name in names)
 
 
-def _columns(file: Any, path: Any) -> dict[str, str]:
-    """Map the parts that the file has to its columns."""
-    names = file.schema_arrow.names
-    found = {part: part for part in ("instance", "label", "probability", "rank") if part in names}
-    if "probability" not in found and "score" in names:
-        found["probability"] = "score"
-    twice = next((name for name in found.values() if names.count(name) > 1), None)
-    if twice is not None:
-        msg = f"{path} must have unique column names. Got {twice} twice. Drop or rename one of them."
-        raise FileError(msg)
-    missing = [part for part in ("instance", "label") if part not in found]
-    if missing:
-        msg = (
-            f"{path} must have the columns instance and label (and, optionally, probability and rank). "
-            f"Missing: {', '.join(missing)}. It has {', '.join(names) or 'no columns'}."
-        )
-        raise FileError(msg)
-    return found
-
-
 def _parts(table: Any, columns: dict[str, str]) -> dict[str, Any]:
     """Return the columns by part, validated: a damaged file may hold invalid text or dictionary indices."""
     table.validate(full=True)
     return {part: table[name] for part, name in columns.items()}
-
-
-def _find_last_instance(rows: NDArray, path: Any) -> int:
-    """Return where the last instance begins; further entries of it may follow in the next batch."""
-    if (np.diff(rows) < 0).any():
-        msg = f"{path} must be sorted by instance to be read in blocks. It is not. Sort it, or read it with load."
-        raise FileError(msg)
-    return int(np.searchsorted(rows, rows[-1])) if rows.size else 0
 
 
 def _names_to_write(names: Ids | None) -> list[Any] | None:

@@ -12,7 +12,9 @@ import scipy.sparse as sp
 
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import input_errors_of
+from tailwise.datasets.formats.file_sets import is_file_set, read_files
 from tailwise.datasets.formats.ordered_rows import refuse_empty
+from tailwise.datasets.formats.records import load_json, open_records
 from tailwise.datasets.formats.registry import (
     FEATURES,
     NAMES,
@@ -22,6 +24,7 @@ from tailwise.datasets.formats.registry import (
     find_format,
     find_format_to_write,
 )
+from tailwise.datasets.formats.table_entries import LongFile, read_long
 from tailwise.datasets.formats.text import LARGEST
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size
@@ -45,24 +48,34 @@ Path = str | os.PathLike[str]
 
 
 def load(
-    path: Path, *, n_labels: int | None = None, label_names: Any = None, format: str | None = None
+    path: Any,
+    *,
+    n_labels: int | None = None,
+    label_names: Any = None,
+    format: str | None = None,
+    columns: Any = None,
 ) -> sp.csr_array:
     """Read a sparse matrix, for instance the probabilities of a batch or its true labels.
 
     Parameters
     ----------
-    path : str or path
+    path : str or path, or a list of these
         A file in one of these formats: scipy's or PECOS's .npz, text of the Extreme Classification Repository (its
-        labels are returned), svmlight or prediction text, JSON lines, Parquet in long form, LightXML's pair of .npy;
-        text and JSON lines may be compressed (.gz). The format is found from the suffix and, if that is ambiguous, from
-        the first lines.
+        labels are returned), svmlight or prediction text, JSON and JSON lines, CSV, TSV or Parquet with a row per
+        entry, Annif's corpora and suggestions, LightXML's pair of .npy; text may be compressed (.gz, .zst). The format
+        is found from the suffix and, if that is ambiguous, from the first lines. A directory, a pattern such as
+        ``part-*.parquet`` or a list of files is one input, in the order of the names.
     n_labels : int, optional
         Number of labels m, for a file that lists labels without stating their number. Default: the largest label + 1.
     label_names : LabelNames, sequence of str or path, optional
         The order of the labels, for a file that names them. Default: the order of the file.
     format : str, optional
         The name of the format, if neither suffix nor first lines determine it: npz, smat, npy, predictions,
-        repository, split, svmlight, jsonl or parquet.
+        repository, split, svmlight, jsonl, records, json, csv, tsv, annif, annif-corpus or parquet.
+    columns : mapping or sequence of str, optional
+        The columns that hold instances, labels and, optionally, probabilities and ranks, in this order or by these
+        names (instance, label, probability, rank), for files with a row per entry. Default: those with usual names,
+        such as user_id, item_id and score.
 
     Returns
     -------
@@ -92,14 +105,36 @@ def load(
     array([[0.9, 0. , 0.2],
            [0. , 0.4, 0. ]], dtype=float32)
     """
-    return load_contents(path, n_labels=n_labels, label_names=label_names, format=format).matrix
+    return load_contents(path, n_labels=n_labels, label_names=label_names, format=format, columns=columns).matrix
 
 
 def load_contents(
-    path: Path, *, n_labels: int | None = None, label_names: Any = None, format: str | None = None
+    path: Any,
+    *,
+    n_labels: int | None = None,
+    label_names: Any = None,
+    format: str | None = None,
+    columns: Any = None,
 ) -> Contents:
     """Read the whole contents of a file; the parameters are those of :func:`tailwise.load`."""
-    return _fitted(find_format(path, format).read(path), path, n_labels, LabelNames.of(label_names))
+    if is_file_set(path):
+        contents = read_files(path, columns, format)
+    elif columns is None:
+        contents = find_format(path, format).read(path)
+    else:
+        contents = read_long(_open_long(path, columns, format))
+    return _fitted(contents, path, n_labels, LabelNames.of(label_names))
+
+
+def _open_long(path: Path, columns: Any, format: str | None) -> LongFile:
+    """Open a file whose columns the caller names."""
+    found = find_format(path, format)
+    if found.name == "json":
+        return open_records(path, lambda: enumerate(load_json(path), 1), columns)
+    if found.open_long is None:
+        msg = f"columns is for CSV, TSV, Parquet and JSON records. Got {path}, which is {found.title}. Leave it out."
+        raise InputError(msg)
+    return found.open_long(path, columns)
 
 
 def load_features(path: Path, *, format: str | None = None) -> sp.csr_array:
@@ -167,7 +202,7 @@ def save(
     path : str or path
         The file. Its suffix determines the format: .npz (scipy's), .smat.npz (PECOS's), -labels.npy (LightXML's pair),
         .txt (prediction text or, with features, text of the Extreme Classification Repository), .svm (svmlight),
-        .jsonl or .parquet; text and .jsonl are compressed if .gz is added.
+        .jsonl, .json, .csv, .tsv or .parquet; text, JSON and CSV are compressed if .gz or .zst is added.
     matrix : Selection, array_like or sparse matrix of shape (n, m)
         A selection, which is written with its ids as :meth:`Selection.save` does, or real numbers. Zeros
         in a dense array are omitted; those stored in a sparse matrix are kept.
@@ -176,7 +211,7 @@ def save(
     label_names : LabelNames, sequence of str or path, optional
         Names of the labels, written in place of numbers by formats that support it.
     instance_names : Ids or sequence, optional
-        Ids of the instances, for .jsonl and .parquet.
+        Ids of the instances, for .jsonl, .json, .csv, .tsv and .parquet.
     format : str, optional
         The name of the format, if the suffix is ambiguous.
     """
@@ -244,6 +279,9 @@ def write_contents(path: Path, contents: Contents, format: str | None = None) ->
     found = find_format_to_write(path, frozenset(parts), format)
     if found.is_text:
         _check_finite(contents)
+    if found.write is None:
+        msg = f"{path} must have a format that can be written. {found.title} cannot. Use .csv, .jsonl or .parquet."
+        raise InputError(msg)
     found.write(path, contents)
 
 

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tailwise.datasets.formats.annif import (
+    read_corpus,
+    read_corpus_blocks,
+    read_suggestions,
+    starts_corpus,
+    starts_suggestions,
+)
 from tailwise.datasets.formats.contents import Contents
-from tailwise.datasets.formats.disk import is_compressed, opened_text, without_gz
-from tailwise.datasets.formats.jsonl import read_jsonl, read_jsonl_blocks, write_jsonl
+from tailwise.datasets.formats.csv_tables import open_csv, write_csv, write_csv_blocks
+from tailwise.datasets.formats.disk import is_compressed, opened_text, without_packing
+from tailwise.datasets.formats.json_arrays import read_json, write_json
+from tailwise.datasets.formats.jsonl import read_jsonl, read_jsonl_blocks, starts_jsonl, write_jsonl, write_jsonl_blocks
 from tailwise.datasets.formats.npy import pair_to_write, read_npy, write_npy
 from tailwise.datasets.formats.npz import read_npz, write_npz, write_smat
-from tailwise.datasets.formats.parquet import read_parquet, read_parquet_blocks, write_parquet
+from tailwise.datasets.formats.parquet import open_parquet, write_parquet
 from tailwise.datasets.formats.prediction_text import (
     check_names,
     read_prediction_blocks,
@@ -20,6 +29,7 @@ from tailwise.datasets.formats.prediction_text import (
     starts_prediction_text,
     write_prediction_text,
 )
+from tailwise.datasets.formats.records import open_json_lines, write_records, write_records_blocks
 from tailwise.datasets.formats.repository_text import (
     read_repository_blocks,
     read_repository_text,
@@ -36,6 +46,7 @@ from tailwise.datasets.formats.svmlight import (
     starts_svmlight,
     write_svmlight,
 )
+from tailwise.datasets.formats.table_entries import LongFile, read_long, read_long_blocks
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.checks import check_choice
 
@@ -72,14 +83,18 @@ class Format:
     is_ordered : bool
         Whether the order in which a file lists the labels of an instance is always read as a ranking.
     is_text : bool
-        Whether files are text, which may be compressed (.gz) and holds finite numbers only.
+        Whether files are text, which may be compressed (.gz, .zst) and holds finite numbers only.
+    open_long : callable, optional
+        Opens a file with a row per entry, in columns that the caller may name.
+    write_blocks : callable, optional
+        Writes Contents that come some rows at a time.
     """
 
     name: str
     title: str
     suffixes: tuple[str, ...]
     read: Callable[[Any], Contents]
-    write: Callable[[Any, Contents], None]
+    write: Callable[[Any, Contents], None] | None
     holds: frozenset[str] = frozenset({SCORES, RANKING})
     blocks: Callable[[Any], Iterator[Contents]] | None = None
     recognises: Callable[[bytes], bool] | None = None
@@ -88,6 +103,23 @@ class Format:
     names_instances: bool = True
     is_ordered: bool = False
     is_text: bool = False
+    open_long: Callable[[Any, Any], LongFile] | None = None
+    write_blocks: Callable[[Any, Iterable[Contents]], None] | None = None
+
+
+def _long(name: str, title: str, suffixes: tuple[str, ...], open_long: Any, write: Any, **more: Any) -> Format:
+    """A format with a row per entry."""
+    return Format(
+        name,
+        title,
+        suffixes,
+        lambda path: read_long(open_long(path, None)),
+        write,
+        frozenset({SCORES, RANKING, NAMES}),
+        lambda path: read_long_blocks(open_long(path, None)),
+        open_long=open_long,
+        **more,
+    )
 
 
 FORMATS = [
@@ -157,18 +189,63 @@ FORMATS = [
         write_jsonl,
         frozenset({SCORES, RANKING, NAMES}),
         read_jsonl_blocks,
+        starts_jsonl,
         is_ordered=True,
+        write_blocks=write_jsonl_blocks,
+        is_text=True,
+    ),
+    _long(
+        "records",
+        "JSON lines, a record per entry",
+        (".jsonl",),
+        open_json_lines,
+        write_records,
+        write_blocks=write_records_blocks,
+        is_text=True,
+        recognises=lambda head: True,
+    ),
+    Format(
+        "json",
+        "JSON array of records",
+        (".json",),
+        read_json,
+        write_json,
+        frozenset({SCORES, RANKING, NAMES}),
         is_text=True,
     ),
     Format(
-        "parquet",
-        "Parquet in long form",
-        (".parquet",),
-        read_parquet,
-        write_parquet,
-        frozenset({SCORES, RANKING, NAMES}),
-        read_parquet_blocks,
+        "annif-corpus",
+        "Annif's corpus of short texts",
+        (".tsv",),
+        read_corpus,
+        None,
+        blocks=read_corpus_blocks,
+        recognises=starts_corpus,
+        is_text=True,
     ),
+    Format(
+        "annif",
+        "Annif's suggestions for a document",
+        (".annif", ".tsv"),
+        read_suggestions,
+        None,
+        recognises=starts_suggestions,
+        is_text=True,
+    ),
+    _long(
+        "csv", "CSV with a row per entry", (".csv",), open_csv, write_csv, write_blocks=write_csv_blocks, is_text=True
+    ),
+    _long(
+        "tsv",
+        "TSV with a row per entry",
+        (".tsv",),
+        open_csv,
+        write_csv,
+        write_blocks=write_csv_blocks,
+        is_text=True,
+        recognises=lambda head: True,
+    ),
+    _long("parquet", "Parquet in long form", (".parquet",), open_parquet, write_parquet),
 ]
 
 
@@ -194,11 +271,16 @@ def find_format_to_write(path: str | os.PathLike[str], parts: frozenset[str], na
     """Find the first format for a path that can hold the given parts; label names are dropped if necessary."""
     formats = _formats_of(path, name)
     needed = parts - {NAMES}
+    formats = [each for each in formats if each.write is not None] or formats
     for each in formats:
-        if needed <= each.holds and (FEATURES in needed or FEATURES not in each.holds):
+        if needed <= each.holds and each.write and (FEATURES in needed or FEATURES not in each.holds):
             return each
     title, lacks = formats[0].title, ", ".join(sorted(needed - formats[0].holds)) or "labels without features"
-    able = [each for each in FORMATS if needed <= each.holds and (FEATURES in needed or FEATURES not in each.holds)]
+    able = [
+        each
+        for each in FORMATS
+        if needed <= each.holds and each.write and (FEATURES in needed or FEATURES not in each.holds)
+    ]
     known = ", ".join(f"{each.suffixes[0]} ({each.title})" for each in able) or "separate files"
     msg = f"{path} must have a format that can hold what is saved. {title} cannot hold {lacks}. Use {known}."
     raise InputError(msg)
@@ -208,14 +290,14 @@ def _formats_of(path: str | os.PathLike[str], name: str | None) -> list[Format]:
     if name is not None:
         check_choice("format", name, tuple(each.name for each in FORMATS))
         return [each for each in FORMATS if each.name == name]
-    ending, is_packed = without_gz(path), is_compressed(path)
+    ending, is_packed = without_packing(path), is_compressed(path)
     able = [each for each in FORMATS if each.is_text or not is_packed]
     matches = [
         (max(map(len, fits)), each) for each in able if (fits := [s for s in each.suffixes if ending.endswith(s)])
     ]
     if not matches:
         known = ", ".join(dict.fromkeys(f"{each.suffixes[0]} ({each.title})" for each in able))
-        where = " before .gz" if is_packed else ""
+        where = f" before {os.path.splitext(path)[1]}" if is_packed else ""
         msg = f"path must end in a known suffix{where}: {known}. Got {path}. Rename or convert the file."
         raise FileError(msg)
     longest = max(length for length, _ in matches)

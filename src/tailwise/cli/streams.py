@@ -1,0 +1,64 @@
+"""Standard input and output in the place of files: `-`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+STREAM = "-"
+# How the first bytes of a stream tell its format; text of other formats needs a file with a suffix.
+PACKED = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
+KINDS = {b"PK": ".npz", b"PAR1": ".parquet", b"[": ".json", b"{": ".jsonl"}
+
+
+@contextmanager
+def inputs_in_files(*sources: Any) -> Iterator[list[Any]]:
+    """Replace `-` by a file with what standard input holds, whose suffix tells its format."""
+    with tempfile.TemporaryDirectory(prefix="tailwise-") as folder:
+        yield [_spool(folder) if source == STREAM else source for source in sources]
+
+
+def _spool(folder: str) -> str:
+    path = os.path.join(folder, "standard-input")
+    with open(path, "wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    named = path + _guess_suffix(path)
+    os.rename(path, named)
+    return named
+
+
+def _guess_suffix(path: str) -> str:
+    import gzip
+
+    with open(path, "rb") as file:
+        head = file.read(1 << 16)
+    packing = next((suffix for mark, suffix in PACKED.items() if head.startswith(mark)), "")
+    if packing == ".gz":
+        with gzip.open(path) as unpacked:
+            head = unpacked.read(1 << 16)
+    elif packing:
+        return ".jsonl.zst"
+    kind = next((suffix for mark, suffix in KINDS.items() if head.lstrip().startswith(mark)), None)
+    line = head.split(b"\n")[0]
+    return (kind or (".tsv" if b"\t" in line else ".csv" if b"," in line else ".txt")) + packing
+
+
+@contextmanager
+def output_in_file(output: str, kind: str = "csv") -> Iterator[str]:
+    """Replace `-` by a file that is copied to standard output at the end."""
+    if output != STREAM:
+        yield output
+        return
+    with tempfile.TemporaryDirectory(prefix="tailwise-") as folder:
+        path = os.path.join(folder, f"standard-output.{kind}")
+        yield path
+        if os.path.exists(path):
+            with open(path, "rb") as file:
+                sys.stdout.flush()
+                shutil.copyfileobj(file, sys.stdout.buffer)
+                sys.stdout.buffer.flush()

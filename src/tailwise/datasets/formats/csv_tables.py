@@ -1,0 +1,228 @@
+"""CSV and TSV with a header: a row per entry, in columns for the instance, the label, its probability and its rank.
+
+pyarrow reads and writes such files if it is installed. Whatever it cannot read, the csv module of Python reads or
+refuses, with the row and the column. A row without a label and a probability stands for an instance without labels.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.disk import is_compressed, opened, opened_text, without_packing, written_text
+from tailwise.datasets.formats.table_entries import LongFile, Unreadable, find_columns
+from tailwise.datasets.formats.table_rows import ROWS, list_rows
+from tailwise.errors import FileError
+
+__all__ = ["decode_line", "open_csv", "read_header", "write_csv", "write_csv_blocks"]
+
+BLOCK = 1 << 23  # bytes that pyarrow converts at a time
+INTEGER = "^(0|-?[1-9][0-9]{0,17})$"  # as Python writes it, so that ids such as 007 stay text
+FIELD = 1 << 24  # characters of the longest field
+
+
+def read_header(path: Any) -> tuple[list[str], str]:
+    """Return the names of the columns, and the mark between fields."""
+    with opened_text(path) as file:
+        line = decode_line(path, file.readline(FIELD)).rstrip("\n")
+    mark = "\t" if without_packing(path).endswith(".tsv") else max(",;\t", key=line.count)
+    names = next(csv.reader([line], delimiter=mark), [])
+    return [name.strip() for name in names], mark
+
+
+def open_csv(path: Any, columns: Any = None) -> LongFile:
+    """Open a file with a row per entry."""
+    names, mark = read_header(path)
+    found, is_plain = find_columns(path, names, columns)
+
+    def read_batches(as_text: frozenset[str]) -> Iterator[dict[str, Any]]:
+        return _read_by_arrow(path, found, mark, names, as_text) if _has_arrow() else read_plainly(as_text)
+
+    def read_plainly(as_text: frozenset[str]) -> Iterator[dict[str, Any]]:
+        return _read_plainly(path, found, mark, as_text)
+
+    return LongFile(path, found, is_plain, {}, read_batches, read_plainly)
+
+
+def _has_arrow() -> bool:
+    try:
+        import pyarrow.csv  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _read_by_arrow(
+    path: Any, columns: dict[str, str], mark: str, names: list[str], as_text: frozenset[str]
+) -> Iterator[dict[str, Any]]:
+    import pyarrow as arrow
+    from pyarrow import csv as arrow_csv
+
+    kinds = {"probability": arrow.float32(), "rank": arrow.float64()}
+    text = arrow.dictionary(arrow.int32(), arrow.string())
+    types = {column: kinds.get(part, text) for part, column in columns.items()}
+    options = {
+        "read_options": arrow_csv.ReadOptions(block_size=BLOCK, column_names=names, skip_rows=1),
+        "parse_options": arrow_csv.ParseOptions(delimiter=mark),
+        "convert_options": arrow_csv.ConvertOptions(
+            column_types=types, include_columns=list(types), null_values=[""], strings_can_be_null=False
+        ),
+    }
+    with opened(path) as packed:
+        try:
+            # Of a file that is not compressed, pyarrow reads the next block while this one is converted.
+            for batch in arrow_csv.open_csv(packed if is_compressed(path) else os.fspath(path), **options):
+                yield _parts_of(batch, columns, as_text)
+        except (arrow.ArrowException, UnicodeDecodeError) as error:
+            raise Unreadable(str(error).split("\n")[0]) from error
+
+
+def _parts_of(batch: Any, columns: dict[str, str], as_text: frozenset[str]) -> dict[str, Any]:
+    """The parts of a batch; ids that are all integers as such."""
+    parts: dict[str, Any] = {}
+    labels = batch[columns["label"]]
+    is_empty = np.asarray(labels.indices) == labels.dictionary.index("").as_py()
+    if is_empty.any():
+        parts["is_empty"] = is_empty
+    kept = batch.filter(~is_empty) if is_empty.any() else batch
+    for part, column in columns.items():
+        values = (batch if part == "instance" else kept)[column]
+        if not _is_right(part, values) or (is_empty.any() and not _is_left_out(part, batch[column], is_empty)):
+            msg = f"A value in the column {column} is missing or wrong"
+            raise Unreadable(msg)
+        parts[part] = _as_integers(values) if part in ("instance", "label") and part not in as_text else values
+    return parts
+
+
+def _is_right(part: str, values: Any) -> bool:
+    """Whether numbers are finite, and no instance is left out."""
+    if part in ("instance", "label"):
+        return part == "label" or values.dictionary.index("").as_py() < 0
+    return values.null_count == 0 and bool(np.isfinite(values.to_numpy(zero_copy_only=False)).all())
+
+
+def _is_left_out(part: str, values: Any, is_empty: Any) -> bool:
+    """Whether rows without a label have no numbers either."""
+    return part in ("instance", "label") or values.filter(is_empty).null_count == is_empty.sum()
+
+
+def _as_integers(column: Any) -> Any:
+    import pyarrow as arrow
+    from pyarrow import compute
+
+    if not len(column):
+        return column
+    names = column.dictionary
+    used = names.filter(compute.not_equal(names, "")) if names.index("").as_py() >= 0 else names
+    if not compute.all(compute.match_substring_regex(used, INTEGER)).as_py():
+        return column
+    integers = compute.if_else(compute.equal(names, ""), "0", names).cast(arrow.int64())
+    return arrow.DictionaryArray.from_arrays(column.indices, integers)
+
+
+# Without pyarrow
+
+
+def _read_plainly(path: Any, columns: dict[str, str], mark: str, as_text: frozenset[str]) -> Iterator[dict[str, Any]]:
+    rows: list[dict[str, str]] = []
+    for number, row in _list_records(path, mark):
+        rows.append(_check_row(path, number, row, columns))
+        if len(rows) == ROWS:
+            yield _columns_of(rows, columns, as_text)
+            rows = []
+    yield _columns_of(rows, columns, as_text)
+
+
+def _list_records(path: Any, mark: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the rows with the number of their last line."""
+    csv.field_size_limit(FIELD)
+    with opened_text(path) as file:
+        reader = csv.reader((decode_line(path, line) for line in file), delimiter=mark, strict=True)
+        try:
+            names = [name.strip() for name in next(reader, [])]
+            for row in reader:
+                if row and len(row) != len(names):
+                    _refuse(path, reader.line_num, f"{len(names)} fields ({mark.join(names)})", f"{len(row)} fields")
+                if row:
+                    yield reader.line_num, dict(zip(names, row, strict=True))
+        except csv.Error as error:
+            _refuse(path, reader.line_num, "valid CSV", str(error))
+
+
+def decode_line(path: Any, line: bytes) -> str:
+    """Decode UTF-8, or say what is none."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        came = line[max(0, error.start - 20) : error.start + 20].decode("latin-1")
+        msg = (
+            f"{path} must be UTF-8 text. Got {came!r}, which is not. If it is of another encoding, Latin-1 for "
+            f"instance, convert it: iconv -f latin1 -t utf-8 {path} > utf8.csv"
+        )
+        raise FileError(msg) from error
+
+
+def _check_row(path: Any, number: int, row: dict[str, str], columns: dict[str, str]) -> dict[str, str]:
+    is_empty = row[columns["label"]] == "" and all(row[columns[part]] == "" for part in columns if part != "instance")
+    for part, column in columns.items():
+        value = row[column]
+        if part in ("instance", "label"):
+            if value == "" and (part == "instance" or not is_empty):
+                _refuse(path, number, f"an id in the column {column}", "nothing")
+        elif not is_empty and not _is_number(value):
+            _refuse(path, number, f"a number in the column {column}", repr(value))
+    return row
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return "_" not in text and np.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _columns_of(rows: list[dict[str, str]], columns: dict[str, str], as_text: frozenset[str]) -> dict[str, Any]:
+    is_empty = np.array([row[columns["label"]] == "" for row in rows], dtype=bool)
+    parts: dict[str, Any] = {"is_empty": is_empty} if is_empty.any() else {}
+    kept = [row for row in rows if row[columns["label"]] != ""]
+    for part, column in columns.items():
+        values: Any = [row[column] for row in (rows if part == "instance" else kept)]
+        if part == "probability":
+            values = np.array(values, dtype=np.float32)
+        elif part == "rank":
+            values = np.array(values, dtype=np.float64)
+        elif part not in as_text and all(map(re.compile(INTEGER).match, values)):
+            values = [int(value) for value in values]
+        parts[part] = values
+    return parts
+
+
+def _refuse(path: Any, line: int, expected: str, came: str) -> NoReturn:
+    msg = f"{path}, line {line}: expected {expected}. Got {came}. Fix the line, or write the file again."
+    raise FileError(msg)
+
+
+# Writing
+
+
+def write_csv(path: Any, contents: Contents) -> None:
+    """Write a row per entry, best first; an instance without labels has a row without a label."""
+    write_csv_blocks(path, [contents])
+
+
+def write_csv_blocks(path: Any, blocks: Iterable[Contents]) -> None:
+    """Write the same block by block."""
+    mark = "\t" if without_packing(path).endswith(".tsv") else ","
+    with written_text(path) as file:
+        for number, rows in enumerate(list_rows(blocks)):
+            text = io.StringIO(newline="")
+            writer = csv.writer(text, delimiter=mark, lineterminator="\n")
+            writer.writerows([rows.names, *rows.records] if number == 0 else rows.records)
+            file.write(text.getvalue().encode())

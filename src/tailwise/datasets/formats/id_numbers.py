@@ -1,0 +1,167 @@
+"""Numbers for the ids in a column of a file: integers that are numbers are kept, ids are numbered as they appear."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from tailwise.datasets.formats.ordered_rows import ANY
+from tailwise.errors import FileError
+from tailwise.inputs.id_tables import FREE_NUMBERS, NUMBERS_PER_ROW
+from tailwise.inputs.ids import Ids
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["IdNumbers", "NotAsAssumed"]
+
+
+class NotAsAssumed(Exception):
+    """What the first rows of a column looked like is not what it is: integers are ids, or text."""
+
+    def __init__(self, part: str, came: Any, *, is_text: bool = False) -> None:
+        super().__init__(f"Got {came!r}")
+        self.part, self.is_text = part, is_text
+
+
+class IdNumbers:
+    """The instances or the labels of a file.
+
+    Parameters
+    ----------
+    path, part : path, str
+        The file, and whether the column holds instances or labels, for error messages.
+    known : list or None
+        All ids, if the metadata of the file lists them.
+    is_plain : bool
+        Whether integers are numbers of rows or columns, unless they are huge; otherwise they are ids.
+    """
+
+    def __init__(self, path: Any, part: str, known: list[Any] | None, *, is_plain: bool) -> None:
+        self._path, self._part, self._is_closed, self._is_plain = path, part, known is not None, is_plain
+        self._numbers: dict[Any, int] = {name: number for number, name in enumerate(known or ())}
+        self.uses_names = self._has_text = False
+        self._known: Any = None  # the same as an array of pyarrow, if columns are
+        self._most = 0
+
+    @property
+    def names(self) -> tuple[Any, ...] | None:
+        if not self.uses_names:
+            return None
+        return tuple(self._numbers) if self._known is None else tuple(self._known.to_pylist())
+
+    @property
+    def n_seen(self) -> int:
+        if not self.uses_names:
+            return self._most
+        return len(self._numbers if self._known is None else self._known)
+
+    def ids(self, first: int, last: int) -> Ids | None:
+        """The ids of the instances from first to last - 1."""
+        if not self.uses_names:
+            return None
+        if self._known is not None:
+            return Ids(self._known[first:last].to_pylist())
+        return Ids(list(self._numbers)[first:last])
+
+    def call(self, number: int) -> str:
+        """Return the value in the file for a number, for error messages."""
+        return str(number) if self.names is None else repr(self.names[number])
+
+    def number(self, column: Any) -> NDArray:
+        """The numbers of a column, int32; a list of text or integers, or a column of pyarrow."""
+        if isinstance(column, (list, np.ndarray)):
+            return self._number_list(column)
+        from pyarrow import DictionaryArray, types
+
+        kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+        if column.null_count:
+            msg = (
+                f"{self._path} must have a value in every row of the column {self._part}. Got {column.null_count:,} "
+                "missing values. Drop these rows, or give them ids."
+            )
+            raise FileError(msg)
+        if not (types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind)):
+            msg = f"{self._path} must hold integers or text in the column {self._part}. Got {column.type}."
+            raise FileError(msg)
+        if types.is_integer(kind) and self._keeps_numbers:
+            return self._check_numbers((column.cast(kind) if kind != column.type else column).to_numpy())
+        if not len(column) and not self._is_closed:
+            return np.zeros(0, dtype=np.int32)
+        self._expect_names(is_text=not types.is_integer(kind))
+        chunks = column.chunks if hasattr(column, "chunks") else [column]
+        encoded = [each if isinstance(each, DictionaryArray) else each.dictionary_encode() for each in chunks]
+        return np.concatenate([np.zeros(0, dtype=np.int32), *map(self._number_chunk, encoded)])
+
+    @property
+    def _keeps_numbers(self) -> bool:
+        """Whether integers are the numbers of rows or columns."""
+        lists_integers = self._is_closed and all(type(name) is int for name in self._numbers)
+        return self._is_plain and not lists_integers and not self.uses_names
+
+    def _number_list(self, values: Any) -> NDArray:
+        values = values.tolist() if isinstance(values, np.ndarray) else values
+        are_integers = all(type(value) is int for value in values)
+        if values and are_integers and self._keeps_numbers:
+            if max(map(abs, values)) >= ANY:
+                raise NotAsAssumed(self._part, max(values, key=abs))
+            return self._check_numbers(np.array(values, dtype=np.int64))
+        if values:
+            self._expect_names(is_text=not are_integers)
+        numbers: dict[Any, int] = {}
+        codes = np.fromiter((numbers.setdefault(value, len(numbers)) for value in values), np.int64, len(values))
+        return self._number_codes(codes, list(numbers))
+
+    def _expect_names(self, *, is_text: bool) -> None:
+        """Names after numbers, or text after integers, make all of them text."""
+        if self._most or (self.uses_names and is_text != self._has_text):
+            raise NotAsAssumed(self._part, "text and integers", is_text=True)
+        self.uses_names, self._has_text = True, is_text
+
+    def check_gaps(self, n_entries: int, *, is_stated: bool) -> None:
+        """Take numbers for ids if most rows or columns would be empty, and the file does not say how many there are."""
+        if self._is_plain and not is_stated and self._most > max(FREE_NUMBERS, NUMBERS_PER_ROW * n_entries):
+            raise NotAsAssumed(self._part, self._most - 1)
+
+    def _check_numbers(self, numbers: NDArray) -> NDArray:
+        if numbers.size and (numbers.min() < 0 or numbers.max() >= ANY):
+            raise NotAsAssumed(self._part, int(numbers.min() if numbers.min() < 0 else numbers.max()))
+        self._most = max(self._most, int(numbers.max(initial=-1)) + 1)
+        return numbers.astype(np.int32)
+
+    def _number_chunk(self, chunk: Any) -> NDArray:
+        """The numbers of a dictionary-encoded column, by hash tables of pyarrow."""
+        import pyarrow as arrow
+        from pyarrow import compute
+
+        names, codes = chunk.dictionary, np.asarray(chunk.indices)
+        kind = arrow.large_string() if self._has_text else arrow.int64()
+        names = names.cast(kind)
+        if self._known is None:
+            self._known = arrow.array(list(self._numbers), kind)
+        is_used = np.bincount(codes, minlength=len(names)) > 0
+        is_new = np.asarray(compute.is_null(compute.index_in(names, self._known))) & is_used
+        if is_new.any():
+            new = names.filter(arrow.array(is_new))
+            if self._is_closed:
+                self._refuse_strange(new[0].as_py())
+            self._known = arrow.concat_arrays([self._known, new])
+        numbers = compute.index_in(names, self._known).fill_null(-1)
+        return np.asarray(numbers)[codes]
+
+    def _number_codes(self, codes: NDArray, names: list[Any]) -> NDArray:
+        """Codes of names as numbers; new names are numbered in the order in which the column holds them."""
+        if self._is_closed:
+            strange = next((name for name in names if name not in self._numbers), None)
+            if strange is not None:
+                self._refuse_strange(strange)
+        elif any(name not in self._numbers for name in names):
+            lines = np.sort(np.unique(codes, return_index=True)[1])  # first occurrences of names
+            for code in codes[lines].tolist():
+                self._numbers.setdefault(names[code], len(self._numbers))
+        return np.array([self._numbers.get(name, -1) for name in names], dtype=np.int32)[codes]
+
+    def _refuse_strange(self, name: Any) -> NoReturn:
+        msg = f"{self._path} must only use {self._part}s listed in its metadata. Got {name!r}. Write it again."
+        raise FileError(msg)

@@ -1,0 +1,216 @@
+"""Pairs of instance and label that must not be selected: bought, seen, or indexed already."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.disk import input_errors_of
+from tailwise.errors import InputError, UnknownIdsWarning
+from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.checks import is_integer
+from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.id_tables import read_table
+from tailwise.inputs.matrices import as_array, as_indicator
+from tailwise.inputs.table_columns import is_table
+from tailwise.kernels.rows import Excluded, mark_excluded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tailwise.inputs.ids import Ids
+
+__all__ = [
+    "NOTHING_EXCLUDED",
+    "drop_excluded",
+    "find_excluded",
+    "read_excluded",
+    "refuse_excluded",
+    "set_aside",
+    "with_empty_rows",
+]
+
+NO_PAIRS = np.zeros(1, np.int64), np.empty(0, np.int32)
+NOTHING_EXCLUDED = Excluded(*NO_PAIRS, np.empty(0, np.bool_))
+REMEDY = "Give a sparse or boolean matrix of the pairs, a table of ids, or a list of labels for all instances."
+
+
+def read_excluded(exclude: Any, candidates: Candidates) -> Excluded:
+    """Read what must not be selected, in any form that `select` takes, in the order of the candidates."""
+    if isinstance(exclude, Excluded):
+        return exclude
+    if isinstance(exclude, (str, os.PathLike)):
+        return _from_file(exclude, candidates)
+    if is_table(exclude):
+        found = read_table(exclude, name="exclude", needs_values=False)
+        contents = Contents(found.matrix, label_names=found.label_names, instance_names=found.instance_ids)
+        return _from_entries(contents, candidates, from_table=True)
+    if isinstance(exclude, Chosen):
+        return _from_matrix(exclude.to_csr(), candidates)
+    if isinstance(exclude, (set, frozenset)):
+        exclude = sorted(exclude, key=str)
+    if isinstance(exclude, (list, tuple)) and all(np.ndim(each) == 0 for each in exclude):
+        return _from_labels(exclude, candidates)
+    array = as_array(exclude, "exclude")
+    if array.ndim == 1 and not sp.issparse(array):
+        return _from_labels(array.tolist(), candidates)
+    return _from_matrix(array, candidates)
+
+
+def _from_labels(labels: Sequence[Any], candidates: Candidates) -> Excluded:
+    """Labels that are excluded for all instances, by number or by name."""
+    odd = next((label for label in labels if not (is_integer(label) or isinstance(label, str))), None)
+    if odd is not None:
+        msg = f"exclude as a list must hold label numbers or names. Got {odd!r}. {REMEDY}"
+        raise InputError(msg)
+    names = candidates.label_names
+    numbers = [_number_of(label, names, candidates.n_labels) for label in labels]
+    strange = [label for label, number in zip(labels, numbers, strict=True) if number < 0]
+    if strange:
+        _warn_of_unknown({"label": strange}, len(strange), len(labels), "labels")
+    is_barred = np.zeros(candidates.n_labels, dtype=np.bool_)
+    is_barred[[number for number in numbers if number >= 0]] = True
+    return Excluded(*NO_PAIRS, is_barred)
+
+
+def _number_of(label: Any, names: Any, n_labels: int) -> int:
+    """The number of a label that is given by its id or, if ids are text or there are none, by number; -1 for none."""
+    number = None if names is None else names.number_of(label)
+    if number is not None:
+        return number
+    is_number = not isinstance(label, str) and (names is None or names.values.dtype.kind not in "iu")
+    return int(label) if is_number and 0 <= label < n_labels else -1
+
+
+def _from_matrix(matrix: Any, candidates: Candidates) -> Excluded:
+    csr = as_indicator(matrix, "exclude", REMEDY)
+    if csr.shape != candidates.shape:
+        msg = (
+            f"exclude must have the {candidates.n_instances} instances and {candidates.n_labels} labels of "
+            f"probabilities. Got {csr.shape[0]} and {csr.shape[1]}. {REMEDY}"
+        )
+        raise InputError(msg)
+    return Excluded(csr.indptr.astype(np.int64), csr.indices.astype(np.int32), np.empty(0, np.bool_))
+
+
+def _from_file(path: Any, candidates: Candidates) -> Excluded:
+    from tailwise.datasets.formats.read_write import load_contents  # imports every format
+
+    with input_errors_of(path):
+        return _from_entries(load_contents(path), candidates, from_table=False)
+
+
+def _from_entries(found: Contents, candidates: Candidates, *, from_table: bool) -> Excluded:
+    """Pairs of a table or a file, matched by id if both sides have ids; those that the batch lacks are counted once."""
+    matrix, names, ids = sp.csr_array(found.matrix), found.label_names, found.instance_names
+    n, m = matrix.shape
+    rows = _match("instance", ids, candidates.instance_ids, n, candidates.n_instances, from_table=from_table)
+    labels = _match("label", names, candidates.label_names, m, candidates.n_labels, from_table=from_table)
+    their_rows = np.repeat(np.arange(n), np.diff(matrix.indptr))
+    i, j = rows[their_rows], labels[matrix.indices]
+    is_known = (i >= 0) & (j >= 0)
+    if not is_known.all():
+        strange = {
+            "instance": _call(np.unique(their_rows[i < 0]), ids),
+            "label": _call(np.unique(matrix.indices[j < 0]), names),
+        }
+        _warn_of_unknown(strange, int((~is_known).sum()), is_known.size, "pairs")
+    values = matrix.data[is_known]
+    pairs = sp.coo_array((values, (i[is_known], j[is_known])), shape=candidates.shape)
+    return _from_matrix(pairs, candidates)
+
+
+def _match(what: str, theirs: Ids | None, ours: Ids | None, size: int, own_size: int, *, from_table: bool) -> NDArray:
+    """Our number of each of their instances or labels, -1 for those that we do not have.
+
+    Integers of a table stand for rows and columns if we have no ids, and for ids if we have integers.
+    """
+    if theirs is not None and ours is not None:
+        return ours.positions_of(theirs)
+    if theirs is None:
+        is_id = from_table and ours is not None and ours.values.dtype.kind in "iu"
+        numbers = np.arange(size)
+        return ours.positions_of(numbers) if is_id and ours is not None else np.where(numbers < own_size, numbers, -1)
+    if theirs.values.dtype.kind not in "iu":
+        msg = (
+            f"exclude and probabilities must both name or both number their {what}s. exclude names them, such as "
+            f"{theirs[0]!r}, probabilities does not. Give probabilities as a table or a file with ids."
+        )
+        raise InputError(msg)
+    return np.where((theirs.values >= 0) & (theirs.values < own_size), theirs.values, -1).astype(np.int64)
+
+
+def _call(numbers: NDArray, ids: Ids | None) -> list[Any]:
+    return numbers.tolist() if ids is None else list(ids.take(numbers))
+
+
+def _warn_of_unknown(strange: dict[str, list[Any]], n_unknown: int, n_given: int, what: str) -> None:
+    """Say once how much of an exclusion is about ids that the batch does not have."""
+    parts = [f"{len(ids):,} {kind}{'s' * (len(ids) > 1)} (such as {ids[0]!r})" for kind, ids in strange.items() if ids]
+    msg = (
+        f"exclude names {' and '.join(parts)} that probabilities does not have: {n_unknown:,} of its {n_given:,} "
+        f"{what} are ignored. If they should be known, compare how both write their ids."
+    )
+    warnings.warn(msg, UnknownIdsWarning, stacklevel=2)
+
+
+def find_excluded(chosen: Chosen, excluded: Excluded) -> NDArray:
+    """Which slots of a selection hold excluded labels, (n, k)."""
+    n, width = chosen.labels.shape
+    marks = np.zeros(chosen.labels.size, dtype=np.bool_)
+    mark_excluded(np.arange(n + 1) * width, np.ascontiguousarray(chosen.labels).ravel(), excluded, marks)
+    return marks.reshape(n, width)
+
+
+def refuse_excluded(judged: Chosen, excluded: Excluded) -> None:
+    """Refuse to judge a selection that the rules do not allow."""
+    marks = find_excluded(judged, excluded)
+    if marks.any():
+        i, c = np.argwhere(marks)[0]
+        msg = (
+            f"selection must not hold excluded pairs. Got {int(marks.sum()):,}, the first for instance {i}, label "
+            f"{judged.labels[i, c]}. Remove them from the selection, or leave out exclude."
+        )
+        raise InputError(msg)
+
+
+def drop_excluded(chosen: Chosen, excluded: Excluded) -> Chosen:
+    """A selection without its excluded labels."""
+    kept = np.where(find_excluded(chosen, excluded), EMPTY, chosen.labels)
+    order = np.argsort(kept == EMPTY, axis=1, kind="stable")
+    return Chosen(np.take_along_axis(kept, order, axis=1), chosen.n_labels, is_ranked=chosen.is_ranked)
+
+
+def with_empty_rows(chosen: Chosen, n_rows: int) -> Chosen:
+    """A selection with further rows that hold nothing, up to a number of rows."""
+    n, width = chosen.labels.shape
+    if n == n_rows:
+        return chosen
+    empty = np.full((n_rows - n, width), EMPTY, dtype=chosen.labels.dtype)
+    return Chosen(np.concatenate([chosen.labels, empty]), chosen.n_labels, is_ranked=chosen.is_ranked)
+
+
+def set_aside(candidates: Candidates, excluded: Excluded) -> Candidates:
+    """Move the excluded candidates of each instance to a row of their own, after the rows of all instances."""
+    rows = candidates.rows
+    marks = np.zeros(candidates.n_entries, dtype=np.bool_)
+    mark_excluded(rows.indptr, rows.labels, excluded, marks)
+    totals = np.concatenate([[0], np.cumsum(marks)])
+    n_moved = totals[rows.indptr[1:]] - totals[rows.indptr[:-1]]
+    sizes = np.concatenate([candidates.sizes - n_moved, n_moved[n_moved > 0]])
+    return Candidates(
+        np.concatenate([[0], np.cumsum(sizes)]),
+        np.concatenate([rows.labels[~marks], rows.labels[marks]]),
+        np.concatenate([rows.values[~marks], rows.values[marks]]),
+        candidates.n_labels,
+        holds_all_labels=candidates.holds_all_labels,
+        label_names=candidates.label_names,
+        origin=candidates.origin,
+    )

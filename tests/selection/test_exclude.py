@@ -1,0 +1,192 @@
+"""Pairs that must not come out: in every form, with every method, by filling neither, and with bounds that hold."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from reference import optimum
+
+import tailwise as tw
+from tailwise.cli.main import main
+from tailwise.datasets import LabelNames, load_contents, load_selection, save, save_selection
+from tailwise.errors import EmptySlotsWarning, InputError, UnknownIdsWarning
+
+pytestmark = pytest.mark.boundscheck
+
+RNG = np.random.default_rng(5)
+PROBABILITIES = np.round(RNG.beta(0.6, 1.0, (4, 5)), 3)
+EXCLUDED = RNG.random((4, 5)) < 0.4
+UTILITIES = ["macro-f1", "macro-recall", "coverage", "precision", "0.5*precision + 0.5*macro-jaccard"]
+
+
+def pairs_of(selection):
+    return selection.to_csr().toarray().astype(bool)
+
+
+@pytest.mark.parametrize("utility", UTILITIES)
+@pytest.mark.parametrize("expectation", ["semi", "exact"])
+@pytest.mark.parametrize("k", [2, None])
+def test_the_bound_holds_for_all_that_is_allowed(utility, expectation, k):
+    options = {"expectation": expectation, "fill": "none", "exclude": EXCLUDED}
+    found = tw.select(PROBABILITIES, utility, k, certify=True, **options)
+    best = optimum.enumerate_optimum(
+        PROBABILITIES, utility, k, expectation, "none", is_candidate=(PROBABILITIES > 0) & ~EXCLUDED
+    )
+    assert not (pairs_of(found) & EXCLUDED).any()
+    assert found.expected <= best + 1e-9
+    assert found.certificate.upper >= best - 1e-9
+    assert found.certificate.prices.shape == (4,)
+    assert found.expected == pytest.approx(
+        tw.expected_utility(PROBABILITIES, utility, found, 2 if k else 1, expectation=expectation)
+    )
+
+
+def test_an_excluded_pair_counts_among_the_positives():
+    probabilities = np.array([[0.5], [0.5]])
+    found = tw.select(probabilities, "macro-recall", 1, exclude=[[True], [False]], fill="none", expectation="semi")
+    assert found.labels.tolist() == [[-1], [0]]
+    assert found.expected == pytest.approx(0.5)  # half of the expected positives, not all of them
+    assert found.totals.p.tolist() == [1.0]
+    assert found.totals.n_instances == 2
+
+
+def forms():
+    rows = [np.flatnonzero(row).tolist() for row in EXCLUDED]
+    padded = np.array([[*row, *([-1] * (6 - len(row)))] for row in rows])
+    return {
+        "dense": EXCLUDED,
+        "integers": EXCLUDED.astype(int),
+        "lists": EXCLUDED.tolist(),
+        "csr": sp.csr_array(EXCLUDED),
+        "coo": sp.coo_array(EXCLUDED.astype(float)),
+        "chosen": tw.inputs.chosen.Chosen.of(padded, 5),
+    }
+
+
+@pytest.mark.parametrize("form", forms())
+@pytest.mark.parametrize("dense", [True, False])
+def test_every_form(form, dense):
+    probabilities = PROBABILITIES if dense else sp.csr_array(PROBABILITIES)
+    same = tw.select(probabilities, "macro-f1", 1, exclude=EXCLUDED)
+    found = tw.select(probabilities, "macro-f1", 1, exclude=forms()[form])
+    np.testing.assert_array_equal(found.labels, same.labels)
+    assert not (pairs_of(found) & EXCLUDED).any()
+
+
+@pytest.mark.parametrize("exclude", [[1, 3], (1, 3), {1, 3}, np.array([3, 1, 1]), ["b", "d"], ["b", 3]])
+def test_labels_for_all_instances(exclude):
+    candidates = tw.Candidates.of(PROBABILITIES).with_names(LabelNames("abcde"))
+    found = tw.select(candidates, "macro-f1", 3, exclude=exclude)
+    assert [set(row) for row in found.labels.tolist()] == [{0, 2, 4}] * 4
+
+
+@pytest.mark.parametrize("fill", ["auto", "least-loss"])
+@pytest.mark.parametrize("utility", ["precision", "macro-f1", "hamming"])
+def test_filling_hands_nothing_back(fill, utility):
+    probabilities = np.array([[0.9, 0.0, 0.0, 0.0], [0.9, 0.8, 0.0, 0.0]])
+    excluded = np.array([[1, 1, 1, 0], [0, 0, 0, 0]], dtype=bool)
+    with pytest.warns(EmptySlotsWarning, match=r"^1 of 2 instances have fewer than k labels left; .*\(-1\)\. Use"):
+        found = tw.select(probabilities, utility, 3, fill=fill, exclude=excluded)
+    assert found.labels[0].tolist() == [3, -1, -1]
+    assert set(found.labels[1, :2]) == {0, 1}
+    assert found.labels[1, 2] in (2, 3)
+
+
+def test_a_sparse_matrix_says_what_to_do():
+    probabilities = sp.csr_array(PROBABILITIES[:, :3])
+    with pytest.warns(EmptySlotsWarning, match=r"than k candidates left; .* from all labels that are not excluded\."):
+        tw.select(probabilities, "macro-f1", 3, exclude=[0])
+    assert tw.select(probabilities, "macro-f1", 3, exclude=[0], fill="none").labels[:, 2].tolist() == [-1] * 4
+
+
+def test_a_start_loses_its_excluded_labels():
+    init = np.array([[0, 1], [0, 1], [0, 1], [0, 1]])
+    found = tw.select(PROBABILITIES, "macro-f1", 2, init=init, exclude=[0], max_passes=1)
+    assert not (found.labels == 0).any()
+    assert (found.labels >= 0).all()
+
+
+def test_a_given_selection_must_not_hold_excluded_pairs():
+    given = [[0, 1], [2, 3], [0, 1], [0, 1]]
+    with pytest.raises(InputError, match=r"must not hold excluded pairs\. Got 1, the first for instance 1, label 3\."):
+        tw.certify(PROBABILITIES, "macro-f1", 2, given, exclude=[3])
+    allowed = tw.certify(PROBABILITIES, "macro-f1", 2, given, exclude=[4], expectation="semi")
+    best = optimum.enumerate_optimum(
+        PROBABILITIES, "macro-f1", 2, "semi", "none", is_candidate=(PROBABILITIES > 0) & (np.arange(5) != 4)
+    )
+    assert allowed.upper >= best - 1e-9
+
+
+def test_unknown_labels_are_counted_once():
+    with pytest.warns(UnknownIdsWarning, match=r"^exclude names 2 labels \(such as 17\) .*: 2 of its 3 labels are"):
+        found = tw.select(PROBABILITIES, "macro-f1", 1, exclude=[0, 17, -1])
+    assert not (found.labels == 0).any()
+
+
+@pytest.mark.parametrize(
+    ("exclude", "message"),
+    [
+        (np.ones((3, 5)), r"exclude must have the 4 instances and 5 labels of probabilities\. Got 3 and 5\."),
+        (np.full((4, 5), 0.5), r"exclude must hold only 0 and 1\. Got 0\.5\. Give a sparse"),
+        ([0.5, 1.0], r"exclude as a list must hold label numbers or names\. Got 0\.5\. Give a"),
+    ],
+)
+def test_what_is_no_exclusion(exclude, message):
+    with pytest.raises(InputError, match=message):
+        tw.select(PROBABILITIES, "macro-f1", 1, exclude=exclude)
+
+
+def test_files_are_matched_by_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names, ids = ["a", "b", "c", "d", "e"], ["w", "x", "y", "z"]
+    save("p.jsonl", PROBABILITIES, label_names=names, instance_names=ids)
+    save("bought.jsonl", np.eye(2, 3), label_names=["c", "a", "q"], instance_names=["y", "s"])
+    with pytest.warns(UnknownIdsWarning, match=r"1 instance \(such as 's'\) .*: 1 of its 2 pairs are ignored"):
+        found = tw.select("p.jsonl", "precision", 5, exclude="bought.jsonl", fill="none")
+    order = load_contents("p.jsonl").label_names.ids
+    assert sorted(order[j] for j in found.labels[2] if j >= 0) == ["a", "b", "d", "e"]
+    code = main(["select", "p.jsonl", "-u", "precision", "-k", "5", "--exclude", "bought.jsonl", "-o", "out.jsonl"])
+    assert code == 0
+    errors = capsys.readouterr().err
+    assert errors.count("exclude names 1 instance") == 1
+    assert errors.count("1 of 4 instances have fewer than k candidates left") == 1
+    np.testing.assert_array_equal(load_selection("out.jsonl", label_names=order).labels, found.labels)
+
+
+def table(users, items):
+    return pd.DataFrame({"user_id": users, "item_id": items})
+
+
+@pytest.mark.parametrize("ids", [["w", "x", "y", "z"], [10**12, 7, 10**15, 0]])
+def test_a_table_of_ids(ids):
+    items = ["a", "b", "c", "d", "e"]
+    i, j = np.nonzero(PROBABILITIES)
+    scores = table([ids[x] for x in i], [items[x] for x in j]).assign(score=PROBABILITIES[i, j])
+    bought = table([ids[2], ids[0], ids[2]], ["b", "e", "q"])
+    with pytest.warns(UnknownIdsWarning, match=r"1 label \(such as 'q'\) .* 1 of its 3 pairs are ignored"):
+        found = tw.select(scores, "precision", 5, exclude=bought, fill="none")
+    barred = np.zeros((4, 5), dtype=bool)
+    barred[[2, 0], [1, 4]] = True
+    order = tw.Candidates.of(scores).label_names.positions_of(items)
+    np.testing.assert_array_equal(pairs_of(found)[:, order], (PROBABILITIES > 0) & ~barred)
+
+
+def test_numbers_of_a_table_are_rows_of_a_matrix():
+    bought = table([0, 3, 10**12], [1, 2, 0])
+    with pytest.warns(UnknownIdsWarning, match=r"1 instance \(such as 1000000000000\)"):
+        found = tw.select(PROBABILITIES, "precision", 4, exclude=bought)
+    assert 1 not in found.labels[0]
+    assert 2 not in found.labels[3]
+
+
+def test_names_need_names():
+    with pytest.raises(InputError, match=r"both name or both number their instances\. exclude names them, such as 'w'"):
+        tw.select(PROBABILITIES, "precision", 4, exclude=table(["w"], [1]))
+
+
+def test_what_was_selected_before_is_a_file_of_exclusions(tmp_path):
+    save(tmp_path / "p.npz", sp.csr_array(PROBABILITIES))
+    first = tw.select(PROBABILITIES, "macro-f1", 2)
+    save_selection(tmp_path / "first.npz", first)
+    second = tw.select(tmp_path / "p.npz", "macro-f1", 2, exclude=tmp_path / "first.npz")
+    assert not (pairs_of(first) & pairs_of(second)).any()
