@@ -298,7 +298,7 @@ def sort_rows(rows, terms, state, labels, positions, gains, best, first, last):
 
 @kernel
 def note_slots(rows, terms, state, labels, probabilities, gains, first, last):
-    """Probability and gain of each slot of rows first to last: what the utility would lose without it, the rest staying as it is.
+    """Probability and gain of each slot of the rows first to last: what the utility would lose without it.
 
     Shapes: labels, probabilities, gains (n, k). Writes: probabilities, 0 for a label that is no candidate; gains; NaN
     in both for an empty slot. Assumes: the state agrees with the labels.
