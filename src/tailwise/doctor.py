@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import platform
@@ -57,8 +58,10 @@ def _find_memory() -> dict[str, float | None]:
 
 
 def _find_limit() -> float | None:
-    import resource
-
+    try:
+        resource: Any = importlib.import_module("resource")
+    except ImportError:  # Windows
+        return None
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     return None if limit == resource.RLIM_INFINITY else round(limit / 1e9, 2)
 

@@ -282,6 +282,7 @@ def test_a_parquet_file_for_which_there_is_no_memory(place, capsys, monkeypatch)
     assert "must fit in memory. It does not: malloc of size 268435456 failed." in capsys.readouterr().err
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="names a file system of Linux")
 def test_the_file_system_that_is_full_is_named(tmp_path):
     from tailwise.datasets.formats.disk_failures import file_error, find_remedy, is_of_the_machine
     from tailwise.errors import FileError, MachineError

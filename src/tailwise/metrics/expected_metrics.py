@@ -45,7 +45,7 @@ def expect_metrics(
     k: int | None,
     priors: LabelPriors | None,
     propensity: tuple[float, float],
-    hits: NDArray,
+    hits: NDArray | None = None,
     *,
     expectation: str = "exact",
     condition_positives: Any = None,
@@ -53,7 +53,7 @@ def expect_metrics(
 ) -> dict[str, float]:
     """Compute the expected value of each metric that is a utility; warn if the true positives say otherwise.
 
-    `hits` are the true ones among the chosen labels of each instance.
+    `hits` are the true ones among the chosen labels of each instance; None if they are not to be compared.
     Precisions are omitted if instances have different numbers of slots: k, or with k None the number of labels chosen.
     """
     candidates = Candidates.of(probabilities)
@@ -61,7 +61,8 @@ def expect_metrics(
         msg = f"probabilities must have the shape of truth, {chosen.shape}. Got {candidates.shape}."
         raise InputError(msg)
     slots = _count_slots(chosen.labels, k)
-    warn_of_truth(_sum_chosen(candidates, chosen), hits)
+    if hits is not None:
+        warn_of_truth(_sum_chosen(candidates, chosen), hits)
     names = [name for name in names if _is_utility(name) and (name not in _PRECISIONS or slots.min() == slots.max())]
     a, b = propensity
     utilities = {name: f"ps-precision({a}, {b})" if name == "ps-precision" else name for name in names}
