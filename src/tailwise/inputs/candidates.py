@@ -188,9 +188,10 @@ class Candidates:
     def by_label(self) -> ByLabel:
         """Sum, largest and number of the probabilities of each label; to be read, not written."""
         if self._by_label is None:
-            m = self.n_labels
-            self._by_label = ByLabel(np.zeros(m), np.zeros(m), np.zeros(m, dtype=np.int64))
-            sum_by_label(self.rows.labels, self.rows.values, *self._by_label)
+            table = np.zeros((self.n_labels, 3))
+            sum_by_label(self.rows.labels, self.rows.values, table)
+            sums, largest, sizes = np.ascontiguousarray(table.T)
+            self._by_label = ByLabel(sums, largest, sizes.astype(np.int64))
         return self._by_label
 
     def columns(self, engine: Engine) -> Columns:

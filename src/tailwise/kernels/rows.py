@@ -55,17 +55,17 @@ def find_disorder(indptr, labels):
 
 
 @kernel
-def sum_by_label(labels, values, sums, largest, sizes):
+def sum_by_label(labels, values, table):
     """Sum, largest and number of the values of each label, in one sweep without a temporary.
 
-    Shapes: labels, values (nnz,); sums, largest, sizes (m,). Writes: these, on top of what they hold. Assumes: every
-    label below m.
+    Shapes: labels, values (nnz,); table (m, 3), the three side by side in memory. Writes: table, on top of what it
+    holds. Assumes: every label below m.
     """
     for x in range(labels.size):
         j = labels[x]
-        sums[j] += values[x]
-        largest[j] = max(largest[j], values[x])
-        sizes[j] += 1
+        table[j, 0] += values[x]
+        table[j, 1] = max(table[j, 1], values[x])
+        table[j, 2] += 1.0
 
 
 @part
