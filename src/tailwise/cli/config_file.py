@@ -80,6 +80,8 @@ class ConfigFile:
         if action.nargs is None and not isinstance(action, argparse._AppendAction):
             return self._convert_one(key, value, action)
         n_values = action.nargs if isinstance(action.nargs, int) else None
+        if action.nargs == "+" and not isinstance(value, list):
+            value = [value]  # one of several
         if not isinstance(value, list) or n_values not in (None, len(value)) or not value:
             self._refuse_value(key, f"a list{f' of {n_values} values' if n_values else ''}", value)
         return [self._convert_one(key, each, action) for each in value]

@@ -113,6 +113,7 @@ class Selection(Chosen):
 
     @property
     def messages(self) -> tuple[str, ...]:
+        """What is to be said about how the input was read: which columns of a table were taken for what."""
         return self.origin.messages
 
     def to_frame(self, library: str | None = None) -> Any:
