@@ -297,28 +297,6 @@ def sort_rows(rows, terms, state, labels, positions, gains, best, first, last):
 
 
 @kernel
-def note_slots(rows, terms, state, labels, probabilities, gains, first, last):
-    """Probability and gain of each slot of rows first to last: what the utility would lose without it.
-
-    Shapes: labels, probabilities, gains (n, k). Writes: probabilities, 0 for a label that is no candidate; gains; NaN
-    in both for an empty slot. Assumes: the state agrees with the labels.
-    """
-    for i in range(first, last):
-        row = rows.labels[rows.indptr[i] : rows.indptr[i + 1]]
-        for c in range(labels.shape[1]):
-            j = labels[i, c]
-            if j < 0:
-                probabilities[i, c] = np.nan
-                gains[i, c] = np.nan
-                continue
-            x = np.searchsorted(row, j)
-            is_candidate = x < row.size and row[x] == j
-            e = np.float64(rows.values[rows.indptr[i] + x]) if is_candidate else 0.0
-            probabilities[i, c] = e
-            gains[i, c] = own_gain_of(terms, state, j, e)
-
-
-@kernel
 def sort_by_gain(rows, terms, state, labels, positions, first, last):
     """Put the best gain of each row from first to last first; ties: the smaller label.
 

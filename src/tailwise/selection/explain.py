@@ -94,6 +94,16 @@ class Explainer:
         utility = str(self.expectation.utility)
         return Explanation(i, self._name_instance(i), tuple(chosen), tuple(rest), budget, labels.size, utility)
 
+    def list_slots(self) -> tuple[NDArray, NDArray]:
+        """Return probability and gain of the label in each slot, (n, k); NaN for an empty slot."""
+        labels, rows = self.chosen.labels, self.candidates.rows
+        positions, has_label = self.positions[: len(labels)], labels != EMPTY
+        entries = np.where(positions >= 0, rows.indptr[: len(labels), None] + positions, 0)
+        values = np.where(positions >= 0, rows.values[entries] if rows.values.size else 0.0, 0.0).astype(np.float64)
+        gains = np.full(labels.shape, np.nan)
+        gains[has_label] = self._gains(labels[has_label], values[has_label], are_chosen=True)
+        return np.where(has_label, values, np.nan), gains
+
     def list_all(self, others: int) -> tuple[Entries, Entries]:
         """Return label, probability, rank and gain of every chosen label, and of the best others, for all instances."""
         rows, n = self.candidates.rows, self.chosen.n_instances

@@ -41,8 +41,7 @@ def _columns_of(selection: Selection) -> dict[str, Any]:
     if names is not None and names.titles is not None:
         columns["name"] = _take(np.array(names.titles, dtype=object), labels)
     for name, values in (("probability", selection.probabilities), ("gain", selection.gains)):
-        if values is not None:
-            columns[name] = values[instances, slots]
+        columns[name] = values[instances, slots]
     return columns
 
 

@@ -16,7 +16,7 @@ from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.totals import Totals
 from tailwise.kernels import label_state as counts
 from tailwise.kernels.fill import fill_least_loss
-from tailwise.kernels.row_ascent import note_slots, sort_by_gain
+from tailwise.kernels.row_ascent import sort_by_gain
 from tailwise.kernels.rows import labels_at
 from tailwise.selection import export
 from tailwise.selection.problem import Outcome, Problem
@@ -72,8 +72,6 @@ class Selection(Chosen):
         The ids of the instances, if the input had any.
     label_names : LabelNames or None
         The ids of the labels and their titles, if the input had any.
-    probabilities, gains : ndarray of shape (n, k)
-        The probability of each label, and what the utility would lose without it; NaN for an empty slot.
     messages : tuple of str
         What was decided about the input: which columns of a table were read.
 
@@ -106,8 +104,6 @@ class Selection(Chosen):
     totals: Totals | None = None
     instance_ids: Ids | None = None
     label_names: LabelNames | None = None
-    probabilities: NDArray | None = None
-    gains: NDArray | None = None
     origin: Origin = UNKNOWN
     problem: Problem | None = None  # what was solved, from which explanations are made
 
@@ -206,6 +202,20 @@ class Selection(Chosen):
         """
         return self._explainer.explain_label(label, others=others, priors=priors)
 
+    @property
+    def probabilities(self) -> NDArray:
+        """The probability of each label; NaN for an empty slot."""
+        return self._slots[0]
+
+    @property
+    def gains(self) -> NDArray:
+        """What the utility would lose without each label; NaN for an empty slot."""
+        return self._slots[1]
+
+    @cached_property
+    def _slots(self) -> tuple[NDArray, NDArray]:
+        return self._explainer.list_slots()
+
     @cached_property
     def _explainer(self) -> Explainer:
         from tailwise.selection.explain import Explainer  # imported when needed, because it imports `resolve`
@@ -226,6 +236,8 @@ class Selection(Chosen):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what cannot go to another process: addresses of compiled formulas."""
+        if self.problem is not None:
+            self._slots  # noqa: B018 - computed while the probabilities are there
         return {name: value for name, value in vars(self).items() if name not in ("problem", "_explainer")}
 
     def __repr__(self) -> str:
@@ -260,18 +272,9 @@ def present(problem: Problem, outcome: Outcome, proof: Proof | None, seconds: fl
         totals=_totals_of(problem, labels, state),
         instance_ids=problem.instance_ids,
         label_names=problem.candidates.label_names,
-        **_slots_of(problem, labels, state),
         origin=problem.candidates.origin,
         problem=problem,
     )
-
-
-def _slots_of(problem: Problem, labels: NDArray, state: State) -> dict[str, Any]:
-    """The probability and the gain of each label."""
-    slots = {"probabilities": np.empty(labels.shape), "gains": np.empty(labels.shape)}
-    parts = problem.candidates.rows, problem.expectation.terms, state, labels, *slots.values()
-    problem.engine.split(labels.shape[0], lambda first, last: note_slots(*parts, first, last))
-    return slots
 
 
 def _fill(problem: Problem, outcome: Outcome, state: State) -> tuple[NDArray, State]:
