@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tailwise.kernels.row_ascent import Moves
     from tailwise.kernels.rows import Rows
 
-__all__ = ["MIN_SHARED_ENTRIES", "Threads", "check_workers"]
+__all__ = ["MIN_SHARED_ENTRIES", "Threads", "check_workers", "count_cores"]
 
 # A group with fewer candidates is not worth waking other threads for.
 MIN_SHARED_ENTRIES = 20_000

@@ -24,6 +24,7 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from tailwise.kernels.code_folders import SOURCES, list_folders, read_files, write_file
+from tailwise.kernels.compile_ahead import wait_for
 from tailwise.kernels.processors import describe_processor, list_processors
 
 __all__ = ["make_cache"]
@@ -70,6 +71,12 @@ class KernelCache:
         """The function that was compiled for this signature, or None."""
         if not self._is_kept:
             return None
+        found = self._load(signature, target_context)
+        if found is None and wait_for(self._name):
+            found = self._load(signature, target_context)
+        return found
+
+    def _load(self, signature, target_context):
         try:
             for processor in list_processors(target_context.codegen()):
                 content = _read(self._file_name(signature, processor))

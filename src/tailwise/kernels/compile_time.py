@@ -7,7 +7,7 @@ from numba.core import event
 
 from tailwise.kernels.code_folders import find_writable
 
-__all__ = ["Stopwatch", "compile_seconds"]
+__all__ = ["Stopwatch", "compile_seconds", "count_waiting"]
 
 _LOG = logging.getLogger("tailwise.compiling")
 # Seconds before the first message, and between messages.
@@ -50,6 +50,11 @@ class Stopwatch(event.Listener):
 
 _stopwatch = Stopwatch()
 event.register("numba:compile", _stopwatch)
+
+
+def count_waiting(seconds):
+    """Count the time that this process waited for another one to compile."""
+    _stopwatch.seconds += seconds
 
 
 def compile_seconds():

@@ -7,10 +7,11 @@ from numba.core.ccallback import CFunc
 from numba.core.sigutils import normalize_signature
 
 from tailwise.kernels.caching import make_cache
+from tailwise.kernels.compile_ahead import compile_ahead
 from tailwise.kernels.compile_time import compile_seconds
 from tailwise.kernels.quick_compiler import IS_TRIED, KernelCompiler, StepCompiler, bundle, widened
 
-__all__ = ["bundle", "c_function", "compile_seconds", "kernel", "part", "reordering_step", "step"]
+__all__ = ["bundle", "c_function", "compile_ahead", "compile_seconds", "kernel", "part", "reordering_step", "step"]
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 

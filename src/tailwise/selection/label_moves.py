@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.certificates.proof import prove
-from tailwise.expectations.terms import raise_failure
+from tailwise.expectations.terms import raise_failure, start_state
+from tailwise.kernels.compiling import compile_ahead
 from tailwise.kernels.label_ascent import (
     make_row_prices,
     make_undo,
@@ -45,6 +47,13 @@ def label_moves(problem: Problem, outcome: Outcome, observer: Observer) -> Outco
         return outcome
     others = (*outcome.others, outcome.positions.copy()) if problem.rules.fills else ()
     return replace(climb_labels(problem, outcome, observer), others=others)
+
+
+def compile_label_moves(problem: Problem) -> None:
+    """Have label moves compiled in another process, while this one compiles what moves rows before."""
+    positions, state = np.empty((1, 1), np.int32), start_state(problem.batch, problem.expectation.context)
+    state = state._replace(nodes=problem.expectation.worth.nodes)  # of the type of nodes that states have
+    compile_ahead(*_LabelMoves(problem).list_calls(state, positions))
 
 
 def repair(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
@@ -125,22 +134,17 @@ class _LabelMoves:
             if not (self.pays and observer.goes_on()):
                 break
             moves = self._propose(state, positions, held, group)
-            n_moved += settle_labels(
-                rows,
-                terms,
-                state,
-                self._columns,
-                positions,
-                held,
-                prices,
-                group,
-                self._n_passes,
-                self._is_wanted,
-                moves,
-                self._undo,
-            )
+            n_moved += settle_labels(*self._to_settle(state, positions, held, group, moves))
             raise_failure(problem.utility)
         return n_moved
+
+    def list_calls(self, state: State, positions: NDArray) -> list[tuple[Any, tuple[Any, ...]]]:
+        """The kernels of a pass that take long to compile, with their arguments."""
+        group, held, moves = self.every[:1], np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.bool_)
+        return [
+            (propose_labels, (*self._to_propose(state, positions, held, group, moves), 0, 1)),
+            (settle_labels, self._to_settle(state, positions, held, group, moves)),
+        ]
 
     def _promises_much(self, group: NDArray, state: State, before: float) -> bool:
         """Whether a pass is likely to gain something, judged by its first group."""
@@ -161,13 +165,24 @@ class _LabelMoves:
     def _propose(self, state: State, positions: NDArray, held: NDArray, labels: NDArray) -> NDArray:
         """Which labels of a group want to move; their sets are left in self._is_wanted."""
         moves = np.zeros(labels.size, dtype=np.bool_)
-        arrays = self._worth, state.counts, self._columns, positions, held, self._prices, labels, self._visits
 
         def propose(part: int, first: int, last: int) -> None:
-            propose_labels(*arrays, self._n_passes, self._benches[part], self._is_wanted, moves, first, last)
+            propose_labels(*self._to_propose(state, positions, held, labels, moves, part), first, last)
 
         self._problem.engine.share(self._edges(labels), propose)
         return moves
+
+    def _to_propose(
+        self, state: State, positions: NDArray, held: NDArray, labels: NDArray, moves: NDArray, part: int = 0
+    ) -> tuple[Any, ...]:
+        arrays = self._worth, state.counts, self._columns, positions, held, self._prices, labels, self._visits
+        return *arrays, self._n_passes, self._benches[part], self._is_wanted, moves
+
+    def _to_settle(
+        self, state: State, positions: NDArray, held: NDArray, labels: NDArray, moves: NDArray
+    ) -> tuple[Any, ...]:
+        arrays = self._problem.candidates.rows, self._problem.expectation.terms, state, self._columns, positions, held
+        return *arrays, self._prices, labels, self._n_passes, self._is_wanted, moves, self._undo
 
     def _edges(self, labels: NDArray) -> list[int]:
         """Parts of a group with about as many candidates each."""
