@@ -252,9 +252,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, name):
         return real_open(path, *arguments, **options)
 
     monkeypatch.setattr("tailwise.datasets.formats.disk.open", open_full, raising=False)
-    with pytest.raises(
-        FileError, match=r"could not be written: .*[Nn]o space left on device.*Free some space"
-    ):
+    with pytest.raises(FileError, match=r"could not be written: .*[Nn]o space left on device.*Free some space"):
         save(tmp_path / name, np.random.default_rng(0).random((300, 300)))
     assert not os.listdir(tmp_path)
 

@@ -71,10 +71,8 @@ class KernelCache:
         """The function that was compiled for this signature, or None."""
         if not self._is_kept:
             return None
-        found = self._load(signature, target_context)
-        if found is None and wait_for(self._name):
-            found = self._load(signature, target_context)
-        return found
+        wait_for(self._name)
+        return self._load(signature, target_context)
 
     def _load(self, signature, target_context):
         try:

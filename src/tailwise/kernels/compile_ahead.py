@@ -35,7 +35,7 @@ def compile_ahead(*calls):
     asked = [(call.__module__, call.__name__, tuple(map(typeof, arguments))) for call, arguments in calls]
     try:
         # A session of its own: Ctrl-C is for this process, and what is compiled will be needed again.
-        process = subprocess.Popen(
+        process: Any = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -57,9 +57,9 @@ def compile_asked():
 
 
 def wait_for(name):
-    """Wait for a kernel that the second process compiles; returns whether there was one to wait for."""
+    """Wait for a kernel if the second process compiles it, until that is done, or has failed."""
     if name not in _Second.names:
-        return False
+        return
     begin = time.perf_counter()
     while name in _Second.names:
         line = _Second.process.stdout.readline().decode().strip()
@@ -68,7 +68,6 @@ def wait_for(name):
         _Second.process.stdout.close()
         _Second.process.wait()
     count_waiting(time.perf_counter() - begin)
-    return True
 
 
 def _name_of(module, name):

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.certificates.proof import prove
+from tailwise.engines.threads import count_cores
 from tailwise.expectations.terms import raise_failure, start_state
-from tailwise.kernels.compiling import compile_ahead
+from tailwise.kernels.compiling import compile_ahead, compile_seconds
 from tailwise.kernels.label_ascent import (
     make_row_prices,
     make_undo,
@@ -50,7 +51,12 @@ def label_moves(problem: Problem, outcome: Outcome, observer: Observer) -> Outco
 
 
 def compile_label_moves(problem: Problem) -> None:
-    """Have label moves compiled in another process, while this one compiles what moves rows before."""
+    """Have label moves compiled in another process, while this one compiles what moves rows before.
+
+    Only in the first call on this machine, where something had to be compiled already.
+    """
+    if propose_labels.signatures or compile_seconds() == 0 or count_cores() == 1:
+        return
     positions, state = np.empty((1, 1), np.int32), start_state(problem.batch, problem.expectation.context)
     state = state._replace(nodes=problem.expectation.worth.nodes)  # of the type of nodes that states have
     compile_ahead(*_LabelMoves(problem).list_calls(state, positions))

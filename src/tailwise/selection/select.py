@@ -7,11 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from tailwise.certificates.proof import prove
-from tailwise.engines.threads import count_cores
 from tailwise.errors import Interrupted
 from tailwise.inputs.checks import check_choice
 from tailwise.inputs.totals import Totals
-from tailwise.kernels.compiling import compile_seconds
 from tailwise.selection.label_moves import climb_labels, compile_label_moves, label_moves
 from tailwise.selection.observer import Observer, Pass
 from tailwise.selection.present import Selection, present
@@ -199,8 +197,8 @@ def run(problem: Problem, observer: Observer) -> Selection:
 def solve(problem: Problem, observer: Observer) -> Outcome:
     """Run the plan of a problem, step by step; after Ctrl-C there is no next one."""
     outcome: Outcome | None = None
-    if label_moves in problem.plan and compile_seconds() > 0 and count_cores() > 1:
-        compile_label_moves(problem)  # the first call on this machine: the rest is not compiled, either
+    if label_moves in problem.plan:
+        compile_label_moves(problem)
     for step in problem.plan:
         try:
             outcome = step(problem, outcome, observer)  # type: ignore[arg-type]  # the first takes none
