@@ -260,3 +260,20 @@ def test_select_from_standard_input_to_standard_output(monkeypatch, capfdbinary)
     lines = capfdbinary.readouterr().out.decode().splitlines()
     assert lines[0] == "instance,label,probability,rank"
     assert lines[1:] == ["u1,i9,0.25,1", "u2,i7,0.75,1"]
+
+
+def test_files_that_are_named_are_never_left_out(tmp_path):
+    (tmp_path / "q.tsv").write_text("instance\tlabel\tprobability\nu2\ta\t0.6\n")
+    (tmp_path / "p.txt").write_text("a:0.5 b:0.2\n")
+    with pytest.raises(FileError, match="must be of one kind"):
+        tw.load([tmp_path / "p.txt", tmp_path / "q.tsv"])
+    (tmp_path / "r.csv").write_text("instance,label,probability\nu2,a,0.6\n")
+    with pytest.raises(FileError, match="must be of one kind"):
+        tw.load(tmp_path)
+
+
+def test_some_files_with_ids_and_some_without(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"id": "x", "labels": ["a"], "scores": [0.5]}\n')
+    (tmp_path / "b.jsonl").write_text('{"labels": ["b"], "scores": [0.7]}\n')
+    with pytest.raises(FileError, match="must all name or all number their instances"):
+        tw.load([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])

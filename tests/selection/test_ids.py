@@ -279,3 +279,14 @@ def test_a_trade_off_by_id():
     point = curve.points[0]
     realised = tw.evaluate(truth, point.selection, ["precision"], k=K)["precision"]
     assert point.first == pytest.approx(realised)
+
+
+def test_budgets_are_matched_by_id():
+    pandas = pytest.importorskip("pandas")
+    table = {"user_id": ["b", "b", "a", "a"], "item_id": ["x", "y"] * 2, "score": [0.9, 0.5, 0.3, 0.8]}
+    table = pandas.DataFrame(table)
+    found = tw.select(table, "precision", k=pandas.Series({"a": 1, "b": 2})).to_dict()
+    assert found == {"b": ["x", "y"], "a": ["y"]}
+    assert tw.select(table, "precision", k=pandas.Series([2, 1])).to_dict() == found  # by position
+    with pytest.raises(InputError, match=r"a budget for each instance\. Got none for 'b'\. Add it, or give an array"):
+        tw.select(table, "precision", k=pandas.Series({"a": 1, "c": 2}))

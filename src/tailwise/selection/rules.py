@@ -16,7 +16,9 @@ from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_choice, is_integer
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.excluded_pairs import NOTHING_EXCLUDED, set_aside
+from tailwise.inputs.ids import Ids
 from tailwise.inputs.matrices import as_array
+from tailwise.inputs.wide_tables import index_of
 from tailwise.kernels.rows import Excluded
 
 FILLS = ("auto", "least-loss", "none")
@@ -90,7 +92,7 @@ def find_rules(
     """
     check_choice("fill", fill, FILLS)
     n_instances = candidates.n_instances
-    budgets = check_budgets(k, *candidates.shape)
+    budgets = check_budgets(_by_id(k, candidates.instance_ids), *candidates.shape)
     if excluded is not NOTHING_EXCLUDED:
         candidates = set_aside(candidates, excluded)
     extended = candidates if given is None else _with_labels(candidates, given)
@@ -103,6 +105,19 @@ def find_rules(
     may_fill = fill == "least-loss" or (fill == "auto" and candidates.holds_all_labels)
     fills = may_fill and bool((least < budgets).any())
     return extended, Rules(budgets, least, most, has_budget=True, fills=fills, excluded=excluded)
+
+
+def _by_id(k: Any, ids: Ids | None) -> Any:
+    """Budgets in the order of the instances, if they are a pandas Series with ids."""
+    of_budgets = None if ids is None else index_of(k)
+    if ids is None or of_budgets is None:
+        return k
+    positions = of_budgets.positions_of(ids)
+    if (positions < 0).any():
+        missing = ids[int(np.argmin(positions))]
+        msg = f"k as a Series must hold a budget for each instance. Got none for {missing!r}. Add it, or give an array."
+        raise InputError(msg)
+    return np.asarray(k)[positions]
 
 
 def warn_of_empty_slots(selection: Chosen, rules: Rules) -> None:

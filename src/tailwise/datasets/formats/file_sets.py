@@ -69,9 +69,11 @@ def _kind(file: str) -> str:
 
 
 def _without_texts(path: Any, files: list[str]) -> list[str]:
-    """Leave out the texts of a folder of Annif, in which other files hold the subjects."""
+    """Leave out the texts of a folder of Annif, in which other files hold the subjects, and nothing else is."""
     kinds = {_kind(file) for file in files}
     subjects = kinds & {*ONE_DOCUMENT, ".tsv"}
+    if isinstance(path, (list, tuple)) or kinds - subjects - {".txt"}:
+        return files
     if not (".txt" in kinds and subjects) and not {*ONE_DOCUMENT} <= kinds:
         return files
     if len(subjects) > 1:
@@ -108,6 +110,11 @@ def _stack(path: Any, files: Sequence[str], parts: Sequence[Contents]) -> Conten
     matrix = sp.vstack(matrices, format="csr") if len(matrices) > 1 else matrices[0]
     has_ranks = all(part.ranks is not None for part in parts)
     has_ids = all(part.instance_names is not None for part in parts)
+    if not has_ids and any(part.instance_names is not None for part in parts):
+        msg = (
+            f"The files of {_call(path)} must all name or all number their instances. Some name them."
+        )
+        raise FileError(msg)
     ids = Ids([name for part in parts for name in part.instance_names or ()]).check_unique() if has_ids else None
     return replace(
         parts[0],
