@@ -190,3 +190,43 @@ def test_what_was_selected_before_is_a_file_of_exclusions(tmp_path):
     save_selection(tmp_path / "first.npz", first)
     second = tw.select(tmp_path / "p.npz", "macro-f1", 2, exclude=tmp_path / "first.npz")
     assert not (pairs_of(first) & pairs_of(second)).any()
+
+
+def scores_of(ids, items, order):
+    i, j = np.nonzero(PROBABILITIES)
+    scores = table([ids[x] for x in i], [items[x] for x in j]).assign(score=PROBABILITIES[i, j])
+    return scores.iloc[order(len(scores))].reset_index(drop=True)
+
+
+def ids_of_pairs(selection):
+    frame = selection.to_frame()
+    return set(zip(frame["instance"], frame["label"], strict=True))
+
+
+@pytest.mark.parametrize(("ids", "items"), [("wxyz", "abcde"), ([14, 12, 13, 11], [25, 22, 21, 24, 23])])
+@pytest.mark.parametrize("form", ["selection", "frame", "jsonl", "csv", "parquet"])
+def test_what_was_selected_before_is_matched_by_id(tmp_path, ids, items, form):
+    first = tw.select(scores_of(ids, items, lambda n: range(n)), "macro-f1", 2)
+    if form in ("jsonl", "csv", "parquet"):
+        first.save(tmp_path / f"first.{form}")
+    exclude = first if form == "selection" else first.to_frame() if form == "frame" else tmp_path / f"first.{form}"
+    second = tw.select(scores_of(ids, items, lambda n: range(n)[::-1]), "macro-f1", 2, exclude=exclude)
+    assert not ids_of_pairs(first) & ids_of_pairs(second)
+    assert len(ids_of_pairs(second)) == 8
+
+
+def test_filled_labels_of_an_earlier_selection_are_excluded_too():
+    probabilities = np.array([[0.9, 0.0, 0.0, 0.0]])
+    first = tw.select(probabilities, "precision", 2)
+    second = tw.select(probabilities, "precision", 2, exclude=first.to_frame())
+    assert not (pairs_of(first) & pairs_of(second)).any()
+
+
+def test_an_earlier_selection_without_ids_is_matched_by_position():
+    first = tw.select(scores_of("wxyz", "abcde", lambda n: range(n)), "macro-f1", 2)
+    second = tw.select(PROBABILITIES, "macro-f1", 2, exclude=first)
+    assert not (pairs_of(first) & pairs_of(second)).any()
+    with pytest.raises(
+        InputError, match=r"exclude must have the 3 instances and 5 labels of probabilities\. Got 4 and 5"
+    ):
+        tw.select(PROBABILITIES[:3], "macro-f1", 2, exclude=first)
