@@ -1,5 +1,7 @@
 """Pairs that must not come out: in every form, with every method, by filling neither, and with bounds that hold."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -90,6 +92,19 @@ def test_filling_hands_nothing_back(fill, utility):
     assert found.labels[0].tolist() == [3, -1, -1]
     assert set(found.labels[1, :2]) == {0, 1}
     assert found.labels[1, 2] in (2, 3)
+
+
+@pytest.mark.parametrize("barred", [[0, 2], list(range(5)), []])
+def test_filling_leaves_out_barred_labels_as_it_leaves_out_pairs(barred):
+    probabilities = np.where(PROBABILITIES > 0.5, PROBABILITIES, 0.0)
+    pairs = np.zeros((4, 5), dtype=bool)
+    pairs[:, barred] = True
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EmptySlotsWarning)
+        same = tw.select(probabilities, "macro-f1", 3, exclude=pairs, fill="least-loss")
+        found = tw.select(probabilities, "macro-f1", 3, exclude=barred, fill="least-loss")
+    np.testing.assert_array_equal(found.labels, same.labels)
+    assert not np.isin(found.labels, barred).any()
 
 
 def test_a_sparse_matrix_says_what_to_do():
