@@ -5,9 +5,7 @@ import pytest
 
 import tailwise as tw
 
-SCORES = pd.DataFrame(
-    {"user_id": [12, 12, 11, 11, 3], "item_id": [7, 2, 7, 25, 2], "score": [0.9, 0.8, 0.7, 0.6, 0.5]}
-)
+SCORES = pd.DataFrame({"user_id": [12, 12, 11, 11, 3], "item_id": [7, 2, 7, 25, 2], "score": [0.9, 0.8, 0.7, 0.6, 0.5]})
 TRUTH = pd.DataFrame({"user_id": [3, 11, 12], "item_id": [2, 25, 2]})
 
 

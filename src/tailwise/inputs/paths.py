@@ -91,7 +91,7 @@ class Source:
             msg = (
                 f"{self.path} must hold probabilities. All {self.matrix.nnz:,} of its values are 1, as those of true "
                 "labels are. Give the file with the probabilities; if its columns have other names, say which: "
-                "columns=('user_id', 'item_id', 'score') (--columns user_id,item_id,score)."
+                "instance='user_id', label='item_id', probability='score' (--columns user_id,item_id,score)."
             )
             raise FileError(msg)
         return self.matrix

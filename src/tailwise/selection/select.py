@@ -130,8 +130,9 @@ def select(
         p per label, where the candidates hold only part of it: expected counts in this batch, or "priors" for training
         priors times n. Default, and always the least: the sum of the label's probabilities.
     instance, label, probability : str, optional
-        The columns of a table: those of ids, and of probabilities. Default: columns with usual names, such as user_id,
-        item_id and score; :attr:`Selection.messages` says which were taken.
+        The columns of a table, or of a file with a row per entry: those of ids, and of probabilities. Default: columns
+        with usual names, such as user_id, item_id and score; for a table, :attr:`Selection.messages` says which were
+        taken.
 
     Returns
     -------

@@ -193,7 +193,7 @@ class _Collected:
         return contents
 
     def _name_instances(self) -> Ids | None:
-        """Return instance names, text unless all are integers, with numbers for missing ones; None if there are none."""
+        """Return instance names, text unless all are integers, with numbers for missing ones; None if all are."""
         if all(name is None for name in self._names):
             return None
         if all(type(name) is int for name in self._names):
