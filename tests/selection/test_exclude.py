@@ -1,5 +1,6 @@
 """Pairs that must not come out: in every form, with every method, by filling neither, and with bounds that hold."""
 
+import uuid
 import warnings
 
 import numpy as np
@@ -82,6 +83,24 @@ def test_labels_for_all_instances(exclude):
     assert [set(row) for row in found.labels.tolist()] == [{0, 2, 4}] * 4
 
 
+@pytest.mark.parametrize("form", [list, set, lambda labels: np.array(labels, dtype=object)])
+def test_labels_with_ids_of_any_kind(form):
+    names = [uuid.UUID(int=number) for number in range(5)]
+    candidates = tw.Candidates.of(PROBABILITIES).with_names(LabelNames(names))
+    found = tw.select(candidates, "macro-f1", 3, exclude=form([names[1], names[3]]))
+    assert [set(row) for row in found.labels.tolist()] == [{0, 2, 4}] * 4
+    with pytest.warns(UnknownIdsWarning, match=r"1 label \(such as UUID\('0{8}-0{4}-0{4}-0{4}-0{11}9'\)\)"):
+        tw.select(candidates, "macro-f1", 3, exclude=form([uuid.UUID(int=9)]))
+
+
+@pytest.mark.parametrize("exclude", [[0, 17], pd.DataFrame({"instance": [0, 9], "label": [0, 0]})])
+def test_the_warning_points_to_the_call(exclude):
+    for call in (tw.select, tw.certify):
+        with pytest.warns(UnknownIdsWarning) as caught:
+            call(PROBABILITIES, "macro-f1", 1, exclude=exclude)
+        assert [warning.filename for warning in caught] == [__file__]
+
+
 @pytest.mark.parametrize("fill", ["auto", "least-loss"])
 @pytest.mark.parametrize("utility", ["precision", "macro-f1", "hamming"])
 def test_filling_hands_nothing_back(fill, utility):
@@ -143,7 +162,7 @@ def test_unknown_labels_are_counted_once():
     [
         (np.ones((3, 5)), r"exclude must have the 4 instances and 5 labels of probabilities\. Got 3 and 5\."),
         (np.full((4, 5), 0.5), r"exclude must hold only 0 and 1\. Got 0\.5\. Give a sparse"),
-        ([0.5, 1.0], r"exclude as a list must hold label numbers or names\. Got 0\.5\. Give a"),
+        ([0.5, 1.0], r"exclude as a list must hold label numbers or ids\. Got 0\.5\. Give a"),
     ],
 )
 def test_what_is_no_exclusion(exclude, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -50,27 +51,30 @@ def read_excluded(exclude: Any, candidates: Candidates) -> Excluded:
         return _from_file(exclude, candidates)
     if is_table(exclude):
         found = read_table(exclude, name="exclude", needs_values=False)
-        names = {"label_names": found.label_names, "instance_names": found.instance_ids}
-        return _from_entries(Contents(found.matrix, ranks=found.ranks, **names), candidates, from_table=True)
+        contents = Contents(
+            found.matrix, ranks=found.ranks, label_names=found.label_names, instance_names=found.instance_ids
+        )
+        return _from_entries(contents, candidates, from_table=True)
     if isinstance(exclude, Chosen):
         return _from_chosen(exclude, candidates)
     if isinstance(exclude, (set, frozenset)):
         exclude = sorted(exclude, key=str)
     if isinstance(exclude, (list, tuple)) and all(np.ndim(each) == 0 for each in exclude):
         return _from_labels(exclude, candidates)
-    array = as_array(exclude, "exclude")
+    array = exclude if isinstance(exclude, np.ndarray) and exclude.ndim == 1 else as_array(exclude, "exclude")
     if array.ndim == 1 and not sp.issparse(array):
         return _from_labels(array.tolist(), candidates)
     return _from_matrix(array, candidates)
 
 
 def _from_labels(labels: Sequence[Any], candidates: Candidates) -> Excluded:
-    """Labels that are excluded for all instances, by number or by name."""
-    odd = next((label for label in labels if not (is_integer(label) or isinstance(label, str))), None)
-    if odd is not None:
-        msg = f"exclude as a list must hold label numbers or names. Got {odd!r}. {REMEDY}"
-        raise InputError(msg)
+    """Labels that are excluded for all instances, by number or by id."""
     names = candidates.label_names
+    kinds = tuple({str, *(() if names is None else map(type, names.ids))})
+    odd = next((label for label in labels if not (is_integer(label) or isinstance(label, kinds))), None)
+    if odd is not None:
+        msg = f"exclude as a list must hold label numbers or ids. Got {odd!r}. {REMEDY}"
+        raise InputError(msg)
     numbers = [_number_of(label, names, candidates.n_labels) for label in labels]
     strange = [label for label, number in zip(labels, numbers, strict=True) if number < 0]
     if strange:
@@ -85,7 +89,7 @@ def _number_of(label: Any, names: Any, n_labels: int) -> int:
     number = None if names is None else names.number_of(label)
     if number is not None:
         return number
-    is_number = not isinstance(label, str) and (names is None or names.values.dtype.kind not in "iu")
+    is_number = is_integer(label) and (names is None or names.values.dtype.kind not in "iu")
     return int(label) if is_number and 0 <= label < n_labels else -1
 
 
@@ -178,7 +182,15 @@ def _warn_of_unknown(strange: dict[str, list[Any]], n_unknown: int, n_given: int
         f"exclude names {' and '.join(parts)} that probabilities does not have: {n_unknown:,} of its {n_given:,} "
         f"{what} are ignored. If they should be known, compare how both write their ids."
     )
-    warnings.warn(msg, UnknownIdsWarning, stacklevel=2)
+    warnings.warn(msg, UnknownIdsWarning, stacklevel=_count_own_frames() + 1)
+
+
+def _count_own_frames() -> int:
+    """How many calls within the package lead to the caller of this function: the next one out is the user's."""
+    package, count, frame = __name__.partition(".")[0], -1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, count = frame.f_back, count + 1
+    return count
 
 
 def find_excluded(chosen: Chosen, excluded: Excluded) -> NDArray:
