@@ -9,7 +9,7 @@ import pytest
 import tailwise as tw
 from tailwise.cli.main import main
 from tailwise.datasets import convert, load_contents, read_blocks, save
-from tailwise.errors import FileError, InputError, MissingExtraError
+from tailwise.errors import FileError, InputError, MachineError, MissingExtraError
 
 HEADER = "user_id,item_id,score\n"
 ROWS = "u1,i7,0.5\nu1,i9,0.25\nu2,i7,0.75\n"
@@ -232,6 +232,43 @@ def test_convert_from_the_command_line(capfdbinary):
     with pytest.raises(SystemExit):
         main(["convert", "a.csv", "b.csv", "--columns", "a"])
     assert b"--columns must name two to four columns" in capfdbinary.readouterr().err
+
+
+def test_convert_refuses_columns_where_there_are_none():
+    save("a.jsonl", np.eye(2))
+    with pytest.raises(InputError, match=r"columns is for CSV, TSV, Parquet and JSON records\. Got a\.jsonl"):
+        convert("a.jsonl", "b.csv", columns=("user", "item"))
+
+
+def test_convert_does_not_try_again_on_a_full_disk(monkeypatch):
+    save("a.jsonl", np.eye(2))
+
+    def fail(path):
+        raise OSError(28, "No space left on device", path)
+
+    monkeypatch.setattr("tailwise.datasets.formats.disk.drafted", fail)
+    monkeypatch.setattr("tailwise.datasets.formats.converting.load_contents", None)
+    with pytest.raises(MachineError, match="No space left"):
+        convert("a.jsonl", "b.csv")
+
+
+@pytest.mark.parametrize("target", ["b.csv", "b.tsv", "b.json", "b.jsonl", "b.parquet"])
+@pytest.mark.parametrize("kind", [np.int64, np.uint64, np.uint8])
+def test_integer_ids_come_back_as_ids(target, kind):
+    ids, names = np.array([12, 3, 11], kind), np.array([1, 0], kind)
+    save(target, np.ones((3, 2)), instance_names=ids, label_names=names)
+    found = load_contents(target)
+    assert found.instance_names == [12, 3, 11]
+    if target != "b.jsonl":  # integers there are numbers of labels, until they are joined with ids
+        assert set(found.label_names) == {0, 1}
+
+
+def test_ids_that_look_like_rows_of_a_block_are_kept(monkeypatch):
+    monkeypatch.setattr("tailwise.datasets.formats.jsonl.ROWS", 2)
+    ids = ["a", "b", "0", "1", "c"]
+    save("a.jsonl", np.eye(5), instance_names=ids)
+    convert("a.jsonl", "b.jsonl")
+    assert load_contents("b.jsonl").instance_names == ids
 
 
 def test_blocks_of_csv_need_order():

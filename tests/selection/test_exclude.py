@@ -1,5 +1,8 @@
 """Pairs that must not come out: in every form, with every method, by filling neither, and with bounds that hold."""
 
+import uuid
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -80,6 +83,24 @@ def test_labels_for_all_instances(exclude):
     assert [set(row) for row in found.labels.tolist()] == [{0, 2, 4}] * 4
 
 
+@pytest.mark.parametrize("form", [list, set, lambda labels: np.array(labels, dtype=object)])
+def test_labels_with_ids_of_any_kind(form):
+    names = [uuid.UUID(int=number) for number in range(5)]
+    candidates = tw.Candidates.of(PROBABILITIES).with_names(LabelNames(names))
+    found = tw.select(candidates, "macro-f1", 3, exclude=form([names[1], names[3]]))
+    assert [set(row) for row in found.labels.tolist()] == [{0, 2, 4}] * 4
+    with pytest.warns(UnknownIdsWarning, match=r"1 label \(such as UUID\('0{8}-0{4}-0{4}-0{4}-0{11}9'\)\)"):
+        tw.select(candidates, "macro-f1", 3, exclude=form([uuid.UUID(int=9)]))
+
+
+@pytest.mark.parametrize("exclude", [[0, 17], pd.DataFrame({"instance": [0, 9], "label": [0, 0]})])
+def test_the_warning_points_to_the_call(exclude):
+    for call in (tw.select, tw.certify):
+        with pytest.warns(UnknownIdsWarning) as caught:
+            call(PROBABILITIES, "macro-f1", 1, exclude=exclude)
+        assert [warning.filename for warning in caught] == [__file__]
+
+
 @pytest.mark.parametrize("fill", ["auto", "least-loss"])
 @pytest.mark.parametrize("utility", ["precision", "macro-f1", "hamming"])
 def test_filling_hands_nothing_back(fill, utility):
@@ -90,6 +111,19 @@ def test_filling_hands_nothing_back(fill, utility):
     assert found.labels[0].tolist() == [3, -1, -1]
     assert set(found.labels[1, :2]) == {0, 1}
     assert found.labels[1, 2] in (2, 3)
+
+
+@pytest.mark.parametrize("barred", [[0, 2], list(range(5)), []])
+def test_filling_leaves_out_barred_labels_as_it_leaves_out_pairs(barred):
+    probabilities = np.where(PROBABILITIES > 0.5, PROBABILITIES, 0.0)
+    pairs = np.zeros((4, 5), dtype=bool)
+    pairs[:, barred] = True
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EmptySlotsWarning)
+        same = tw.select(probabilities, "macro-f1", 3, exclude=pairs, fill="least-loss")
+        found = tw.select(probabilities, "macro-f1", 3, exclude=barred, fill="least-loss")
+    np.testing.assert_array_equal(found.labels, same.labels)
+    assert not np.isin(found.labels, barred).any()
 
 
 def test_a_sparse_matrix_says_what_to_do():
@@ -128,7 +162,7 @@ def test_unknown_labels_are_counted_once():
     [
         (np.ones((3, 5)), r"exclude must have the 4 instances and 5 labels of probabilities\. Got 3 and 5\."),
         (np.full((4, 5), 0.5), r"exclude must hold only 0 and 1\. Got 0\.5\. Give a sparse"),
-        ([0.5, 1.0], r"exclude as a list must hold label numbers or names\. Got 0\.5\. Give a"),
+        ([0.5, 1.0], r"exclude as a list must hold label numbers or ids\. Got 0\.5\. Give a"),
     ],
 )
 def test_what_is_no_exclusion(exclude, message):
@@ -190,3 +224,43 @@ def test_what_was_selected_before_is_a_file_of_exclusions(tmp_path):
     save_selection(tmp_path / "first.npz", first)
     second = tw.select(tmp_path / "p.npz", "macro-f1", 2, exclude=tmp_path / "first.npz")
     assert not (pairs_of(first) & pairs_of(second)).any()
+
+
+def scores_of(ids, items, order):
+    i, j = np.nonzero(PROBABILITIES)
+    scores = table([ids[x] for x in i], [items[x] for x in j]).assign(score=PROBABILITIES[i, j])
+    return scores.iloc[order(len(scores))].reset_index(drop=True)
+
+
+def ids_of_pairs(selection):
+    frame = selection.to_frame()
+    return set(zip(frame["instance"], frame["label"], strict=True))
+
+
+@pytest.mark.parametrize(("ids", "items"), [("wxyz", "abcde"), ([14, 12, 13, 11], [25, 22, 21, 24, 23])])
+@pytest.mark.parametrize("form", ["selection", "frame", "jsonl", "csv", "parquet"])
+def test_what_was_selected_before_is_matched_by_id(tmp_path, ids, items, form):
+    first = tw.select(scores_of(ids, items, lambda n: range(n)), "macro-f1", 2)
+    if form in ("jsonl", "csv", "parquet"):
+        first.save(tmp_path / f"first.{form}")
+    exclude = first if form == "selection" else first.to_frame() if form == "frame" else tmp_path / f"first.{form}"
+    second = tw.select(scores_of(ids, items, lambda n: range(n)[::-1]), "macro-f1", 2, exclude=exclude)
+    assert not ids_of_pairs(first) & ids_of_pairs(second)
+    assert len(ids_of_pairs(second)) == 8
+
+
+def test_filled_labels_of_an_earlier_selection_are_excluded_too():
+    probabilities = np.array([[0.9, 0.0, 0.0, 0.0]])
+    first = tw.select(probabilities, "precision", 2)
+    second = tw.select(probabilities, "precision", 2, exclude=first.to_frame())
+    assert not (pairs_of(first) & pairs_of(second)).any()
+
+
+def test_an_earlier_selection_without_ids_is_matched_by_position():
+    first = tw.select(scores_of("wxyz", "abcde", lambda n: range(n)), "macro-f1", 2)
+    second = tw.select(PROBABILITIES, "macro-f1", 2, exclude=first)
+    assert not (pairs_of(first) & pairs_of(second)).any()
+    with pytest.raises(
+        InputError, match=r"exclude must have the 3 instances and 5 labels of probabilities\. Got 4 and 5"
+    ):
+        tw.select(PROBABILITIES[:3], "macro-f1", 2, exclude=first)

@@ -151,8 +151,8 @@ def trade_off(
     -------
     Curve
     """
-    source = Source.of(probabilities)
     columns = name_columns(*(options.pop(name, None) for name in ("instance", "label", "probability")))
+    source = Source.of(probabilities, columns=columns)
     candidates = find_candidates(source, columns, options.get("context")).widened()
     priors = read_priors(priors, source, candidates)
     first, second = as_utility(first, priors), as_utility(second, priors)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -150,10 +150,10 @@ class Candidates:
         top : int, optional
             Keep only the ``top`` most probable labels of each instance (ties go to the smaller label).
         columns : mapping of str to str, optional
-            The columns of a table that hold the parts ``instance``, ``label`` and ``probability``. Default: those with
-            usual names, such as user_id, item_id and score. Integers in columns called exactly ``instance`` and
-            ``label`` are the numbers of rows and columns, unless they are huge or the column is named here; anything
-            else is an id.
+            The columns of a table or a file that hold the parts ``instance``, ``label`` and ``probability``. Default:
+            those with usual names, such as user_id, item_id and score. Integers in columns called exactly ``instance``
+            and ``label`` are the numbers of rows and columns, unless they are huge or the column is named here;
+            anything else is an id.
 
         Returns
         -------
@@ -161,6 +161,8 @@ class Candidates:
             Shares memory with the input if that is already canonical; the input is never changed. Candidates from a
             table carry its ids, those from a file the label names found in it or in a labels.txt beside it.
         """
+        if columns and isinstance(probabilities, cls):
+            _refuse_columns(probabilities)
         candidates = probabilities if isinstance(probabilities, cls) else _from_any(probabilities, n_labels, columns)
         if n_labels is not None and n_labels != candidates.n_labels:
             msg = f"n_labels must equal the number of columns, {candidates.n_labels}. Got {n_labels}. Omit it."
@@ -289,25 +291,29 @@ _KEPT = ("n_labels", "holds_all_labels", "label_names", "instance_ids", "origin"
 
 def _from_any(probabilities: Any, n_labels: int | None, columns: Mapping[str, str] | None) -> Candidates:
     if isinstance(probabilities, (str, os.PathLike)):
-        return _from_path(probabilities, n_labels)
+        return _from_path(probabilities, n_labels, columns)
     if type(probabilities).__module__.split(".")[0] in LIBRARIES:  # none of which needs to be installed
         return _from_table(probabilities, n_labels, columns)
+    if columns:
+        _refuse_columns(probabilities)
     if isinstance(probabilities, tuple):
         return _from_csr(read_pair(probabilities, n_labels))
-    if columns:
-        came = type(probabilities).__name__
-        msg = f"instance, label and probability name the columns of a table. Got them with a {came}. Leave them out."
-        raise InputError(msg)
     if not isinstance(probabilities, np.ndarray) and not sp.issparse(probabilities):
         probabilities = read_habit(probabilities, "probabilities")
     matrix = as_array(probabilities, "probabilities")
     return _from_csr(canonical_csr(matrix, "probabilities"), holds_all_labels=not sp.issparse(matrix))
 
 
-def _from_path(path: str | os.PathLike[str], n_labels: int | None) -> Candidates:
+def _refuse_columns(probabilities: Any) -> NoReturn:
+    came = type(probabilities).__name__
+    msg = f"instance, label and probability name the columns of a table. Got them with a {came}. Leave them out."
+    raise InputError(msg)
+
+
+def _from_path(path: str | os.PathLike[str], n_labels: int | None, columns: Mapping[str, str] | None) -> Candidates:
     from tailwise.inputs.paths import load_all_labels, names_for  # imports every format, which most callers do not need
 
-    contents = load_all_labels(path, n_labels=n_labels)
+    contents = load_all_labels(path, n_labels=n_labels, columns=columns)
     return _from_csr(contents.matrix, label_names=names_for(contents, path), instance_ids=contents.instance_names)
 
 

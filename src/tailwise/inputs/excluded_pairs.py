@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -50,27 +51,30 @@ def read_excluded(exclude: Any, candidates: Candidates) -> Excluded:
         return _from_file(exclude, candidates)
     if is_table(exclude):
         found = read_table(exclude, name="exclude", needs_values=False)
-        contents = Contents(found.matrix, label_names=found.label_names, instance_names=found.instance_ids)
+        contents = Contents(
+            found.matrix, ranks=found.ranks, label_names=found.label_names, instance_names=found.instance_ids
+        )
         return _from_entries(contents, candidates, from_table=True)
     if isinstance(exclude, Chosen):
-        return _from_matrix(exclude.to_csr(), candidates)
+        return _from_chosen(exclude, candidates)
     if isinstance(exclude, (set, frozenset)):
         exclude = sorted(exclude, key=str)
     if isinstance(exclude, (list, tuple)) and all(np.ndim(each) == 0 for each in exclude):
         return _from_labels(exclude, candidates)
-    array = as_array(exclude, "exclude")
+    array = exclude if isinstance(exclude, np.ndarray) and exclude.ndim == 1 else as_array(exclude, "exclude")
     if array.ndim == 1 and not sp.issparse(array):
         return _from_labels(array.tolist(), candidates)
     return _from_matrix(array, candidates)
 
 
 def _from_labels(labels: Sequence[Any], candidates: Candidates) -> Excluded:
-    """Labels that are excluded for all instances, by number or by name."""
-    odd = next((label for label in labels if not (is_integer(label) or isinstance(label, str))), None)
-    if odd is not None:
-        msg = f"exclude as a list must hold label numbers or names. Got {odd!r}. {REMEDY}"
-        raise InputError(msg)
+    """Labels that are excluded for all instances, by number or by id."""
     names = candidates.label_names
+    kinds = tuple({str, *(() if names is None else map(type, names.ids))})
+    odd = next((label for label in labels if not (is_integer(label) or isinstance(label, kinds))), None)
+    if odd is not None:
+        msg = f"exclude as a list must hold label numbers or ids. Got {odd!r}. {REMEDY}"
+        raise InputError(msg)
     numbers = [_number_of(label, names, candidates.n_labels) for label in labels]
     strange = [label for label, number in zip(labels, numbers, strict=True) if number < 0]
     if strange:
@@ -85,30 +89,48 @@ def _number_of(label: Any, names: Any, n_labels: int) -> int:
     number = None if names is None else names.number_of(label)
     if number is not None:
         return number
-    is_number = not isinstance(label, str) and (names is None or names.values.dtype.kind not in "iu")
+    is_number = is_integer(label) and (names is None or names.values.dtype.kind not in "iu")
     return int(label) if is_number and 0 <= label < n_labels else -1
+
+
+def _from_chosen(chosen: Chosen, candidates: Candidates) -> Excluded:
+    """An earlier selection, matched by id where both sides have ids, and by position otherwise."""
+    ids = chosen.instance_ids if candidates.instance_ids is not None else None
+    names = chosen.label_names if candidates.label_names is not None else None
+    n, m = candidates.shape
+    _check_shape((n if ids is not None else chosen.n_instances, m if names is not None else chosen.n_labels), (n, m))
+    contents = Contents(chosen.to_csr(), label_names=names, instance_names=ids)
+    return _from_entries(contents, candidates, from_table=False)
 
 
 def _from_matrix(matrix: Any, candidates: Candidates) -> Excluded:
     csr = as_indicator(matrix, "exclude", REMEDY)
-    if csr.shape != candidates.shape:
+    _check_shape(csr.shape, candidates.shape)
+    return Excluded(csr.indptr.astype(np.int64), csr.indices.astype(np.int32), np.empty(0, np.bool_))
+
+
+def _check_shape(came: tuple[int, ...], shape: tuple[int, int]) -> None:
+    if came != shape:
         msg = (
-            f"exclude must have the {candidates.n_instances} instances and {candidates.n_labels} labels of "
-            f"probabilities. Got {csr.shape[0]} and {csr.shape[1]}. {REMEDY}"
+            f"exclude must have the {shape[0]} instances and {shape[1]} labels of probabilities. "
+            f"Got {came[0]} and {came[1]}. {REMEDY}"
         )
         raise InputError(msg)
-    return Excluded(csr.indptr.astype(np.int64), csr.indices.astype(np.int32), np.empty(0, np.bool_))
 
 
 def _from_file(path: Any, candidates: Candidates) -> Excluded:
     from tailwise.datasets.formats.read_write import load_contents  # imports every format
 
     with input_errors_of(path):
-        return _from_entries(load_contents(path), candidates, from_table=False)
+        contents = load_contents(path)
+        return _from_entries(contents, candidates, from_table=contents.is_open)
 
 
 def _from_entries(found: Contents, candidates: Candidates, *, from_table: bool) -> Excluded:
-    """Pairs of a table or a file, matched by id if both sides have ids; those that the batch lacks are counted once."""
+    """Pairs of a table or a file, matched by id if both sides have ids; those that the batch lacks are counted once.
+
+    They are excluded whatever their scores; without a ranking, a score of 0 says that a pair is not.
+    """
     matrix, names, ids = sp.csr_array(found.matrix), found.label_names, found.instance_names
     n, m = matrix.shape
     rows = _match("instance", ids, candidates.instance_ids, n, candidates.n_instances, from_table=from_table)
@@ -122,7 +144,8 @@ def _from_entries(found: Contents, candidates: Candidates, *, from_table: bool) 
             "label": _call(np.unique(matrix.indices[j < 0]), names),
         }
         _warn_of_unknown(strange, int((~is_known).sum()), is_known.size, "pairs")
-    values = matrix.data[is_known]
+    is_ranked = found.ranks is not None or found.ranking is not None
+    values = np.ones(int(is_known.sum()), np.bool_) if is_ranked else matrix.data[is_known] != 0
     pairs = sp.coo_array((values, (i[is_known], j[is_known])), shape=candidates.shape)
     return _from_matrix(pairs, candidates)
 
@@ -130,7 +153,8 @@ def _from_entries(found: Contents, candidates: Candidates, *, from_table: bool) 
 def _match(what: str, theirs: Ids | None, ours: Ids | None, size: int, own_size: int, *, from_table: bool) -> NDArray:
     """Our number of each of their instances or labels, -1 for those that we do not have.
 
-    Integers of a table stand for rows and columns if we have no ids, and for ids if we have integers.
+    Integers of a table, or of a file that lists entries, stand for rows and columns if we have no ids, and for ids if
+    we have integers.
     """
     if theirs is not None and ours is not None:
         return ours.positions_of(theirs)
@@ -158,7 +182,15 @@ def _warn_of_unknown(strange: dict[str, list[Any]], n_unknown: int, n_given: int
         f"exclude names {' and '.join(parts)} that probabilities does not have: {n_unknown:,} of its {n_given:,} "
         f"{what} are ignored. If they should be known, compare how both write their ids."
     )
-    warnings.warn(msg, UnknownIdsWarning, stacklevel=2)
+    warnings.warn(msg, UnknownIdsWarning, stacklevel=_count_own_frames() + 1)
+
+
+def _count_own_frames() -> int:
+    """How many calls within the package lead to the caller of this function: the next one out is the user's."""
+    package, count, frame = __name__.partition(".")[0], -1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, count = frame.f_back, count + 1
+    return count
 
 
 def find_excluded(chosen: Chosen, excluded: Excluded) -> NDArray:

@@ -48,12 +48,25 @@ class Space:
         Anything without ids is returned unchanged. With `may_have_more`, instances that are not here are dropped;
         otherwise they are refused.
         """
-        chosen = as_chosen(selection, name) if is_table(selection) else selection
+        chosen = self.number_by_id(as_chosen(selection, name)) if is_table(selection) else selection
         if not isinstance(chosen, Chosen):
             return chosen
         labels = self._place_rows(chosen, name, may_have_more=may_have_more)
         labels, n_labels = self._place_labels(chosen, labels, name)
         return chosen if labels is chosen.labels else Chosen(labels, n_labels, is_ranked=chosen.is_ranked)
+
+    def number_by_id(self, chosen: Chosen) -> Chosen:
+        """A selection of a table, or of a file that lists entries: where ids here are integers, its numbers are ids."""
+        labels, ids, names = chosen.labels, chosen.instance_ids, chosen.label_names
+        if ids is None and _are_integers(self.instance_ids):
+            rows = np.flatnonzero((labels != EMPTY).any(axis=1))
+            labels, ids = labels[rows], Ids(rows)
+        if names is None and _are_integers(self.label_names):
+            used = np.unique(labels[labels != EMPTY])
+            labels = np.where(labels != EMPTY, np.searchsorted(used, labels), EMPTY).astype(np.int32)
+            names = LabelNames(used)
+        n_labels = chosen.n_labels if names is None else len(names)
+        return Chosen(labels, n_labels, is_ranked=chosen.is_ranked).with_ids(ids, names)
 
     def _place_rows(self, chosen: Chosen, name: str, *, may_have_more: bool) -> NDArray:
         own, given = self.instance_ids, chosen.instance_ids
@@ -104,6 +117,10 @@ class Space:
         """Say that an input has no label in common with this one."""
         assert self.label_names is not None
         _refuse_nothing("label", given, self.label_names, name, self.name)
+
+
+def _are_integers(ids: Ids | None) -> bool:
+    return ids is not None and ids.values.dtype.kind in "iu"
 
 
 def as_chosen(table: Any, name: str) -> Chosen:

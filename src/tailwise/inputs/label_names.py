@@ -119,11 +119,11 @@ class LabelNames(Ids):
         return f"LabelNames({len(self):,} labels{'' if self.titles is None else ', with titles'})"
 
 
-def plain_names(names: LabelNames | None) -> list[Any] | None:
-    """Return the ids for a JSON header: integers and text as they are, anything else as text."""
+def plain_names(names: Ids | None) -> list[Any] | None:
+    """Return ids as JSON holds them: integers and text as they are, anything else as text."""
     if names is None:
         return None
-    return [name if type(name) in (int, str) else str(name) for name in names.ids]
+    return [name if type(name) in (int, str) else str(name) for name in names.values.tolist()]
 
 
 def load_label_names(path: str | os.PathLike[str]) -> LabelNames:

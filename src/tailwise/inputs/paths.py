@@ -18,6 +18,7 @@ from tailwise.datasets.formats.prior_files import is_priors_file, load_priors
 from tailwise.datasets.formats.read_write import as_labels, load, load_contents
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.ids import Ids
+from tailwise.inputs.joining import Space
 from tailwise.inputs.label_names import LabelNames, find_label_names
 from tailwise.inputs.priors import LabelPriors
 
@@ -90,7 +91,7 @@ class Source:
             msg = (
                 f"{self.path} must hold probabilities. All {self.matrix.nnz:,} of its values are 1, as those of true "
                 "labels are. Give the file with the probabilities; if its columns have other names, say which: "
-                "columns=('user_id', 'item_id', 'score') (--columns user_id,item_id,score)."
+                "instance='user_id', label='item_id', probability='score' (--columns user_id,item_id,score)."
             )
             raise FileError(msg)
         return self.matrix
@@ -122,9 +123,12 @@ class Source:
         """Read a selection for the same instances from a path; return any other value unchanged."""
         if not is_path(selection):
             return selection
-        contents = load_contents(selection)
-        if self.all_names is None and contents.label_names is not None and self.names is not None:
-            return contents.chosen(selection)  # to be joined by id
+        contents, names = load_contents(selection), None if self.all_names is not None else self.names
+        if names is not None and (contents.label_names is not None or contents.is_open):
+            chosen = contents.chosen(selection)
+            chosen = Space("", self.instance_ids, names).number_by_id(chosen) if contents.is_open else chosen
+            if chosen.label_names is not None:
+                return chosen  # to be joined by id
         return self.load_like(selection, same_instances=False).chosen(selection)
 
     def read_priors(self, priors: Any) -> LabelPriors | None:

@@ -17,7 +17,8 @@ def fill_least_loss(terms, state, labels, budgets, excluded):
     labels are excluded. Assumes: every row with an empty slot has taken all its candidates; budgets at most m.
     """
     m = state.counts.shape[0]
-    losses = [(-gain_of(terms, state, j, 0.0), j) for j in range(m)]
+    has_barred = excluded.is_barred.shape[0] > 0
+    losses = [(-gain_of(terms, state, j, 0.0), j) for j in range(m) if not (has_barred and excluded.is_barred[j])]
     heapq.heapify(losses)
     for i in range(labels.shape[0]):
         first_empty = budgets[i]

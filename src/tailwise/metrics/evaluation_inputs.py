@@ -15,7 +15,7 @@ from tailwise.datasets.formats.read_write import as_labels
 from tailwise.errors import InputError
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.id_tables import read_table
-from tailwise.inputs.joining import as_chosen
+from tailwise.inputs.joining import Space, as_chosen
 from tailwise.inputs.matrices import as_array, as_indicator
 from tailwise.inputs.paths import Source, is_path
 from tailwise.inputs.priors import LabelPriors
@@ -42,7 +42,10 @@ def read_truth(truth: Any, label_names: Any = None, columns: dict[str, str] | No
 
 def read_selection(selection: Any, truth: Source) -> tuple[Source, Chosen]:
     """Read a selection, with ids if it has any; return truth as well, as the selection may have more labels."""
-    selection = as_chosen(selection, "selection") if is_table(selection) else truth.read_selection(selection)
+    if is_table(selection):
+        selection = Space("truth", truth.instance_ids, truth.names).number_by_id(as_chosen(selection, "selection"))
+    else:
+        selection = truth.read_selection(selection)
     by_id = isinstance(selection, Chosen) and _have_both(selection.label_names, truth.names)
     if isinstance(selection, Chosen) and not by_id:
         truth = truth.widened(selection.n_labels)

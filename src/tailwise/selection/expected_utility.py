@@ -70,8 +70,9 @@ def expected_utility(
     0.3675
     """
     check_choice("expectation", expectation, ("exact", "semi"))
-    source = Source.of(probabilities)
-    candidates = find_candidates(source, name_columns(instance, label, probability), context)
+    columns = name_columns(instance, label, probability)
+    source = Source.of(probabilities, columns=columns)
+    candidates = find_candidates(source, columns, context)
     utility = as_utility(utility, priors := read_priors(priors, source, candidates))
     selection = space_of(candidates).read_chosen(source.read_selection(selection), "selection")
     n, m = candidates.shape

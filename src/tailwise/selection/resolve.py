@@ -75,7 +75,7 @@ MOST_PRICED_ENTRIES = 20_000
 def resolve(request: Request) -> Problem:
     """The problem that a request comes to."""
     _check_settings(request)
-    source = Source.of(request.probabilities)
+    source = Source.of(request.probabilities, columns=request.columns)
     candidates = find_candidates(source, request.columns, request.context)
     if not isinstance(source.matrix, Candidates):  # these keep the type of their probabilities
         candidates = candidates.widened()
@@ -134,7 +134,8 @@ def name_columns(instance: str | None, label: str | None, probability: str | Non
 
 def find_candidates(source: Source, columns: dict[str, str] | None, context: Any) -> Candidates:
     """The candidates of the input; a context with labels of other ids adds these, as candidates of no instance."""
-    candidates = Candidates.of(source.probabilities, columns=columns).with_names(source.names, source.instance_ids)
+    of_table = columns if source.contents is None else None  # those of a file were named when it was read
+    candidates = Candidates.of(source.probabilities, columns=of_table).with_names(source.names, source.instance_ids)
     others = getattr(context, "label_names", None)
     if others is None or candidates.label_names is None:
         return candidates

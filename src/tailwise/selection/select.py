@@ -92,10 +92,11 @@ def select(
         what is stored can come out (stored zeros, too), and a warning says how many instances have empty slots.
     exclude : table, 0/1 matrix, list of labels, selection or path, optional
         Pairs of instance and label that must not come out, not by filling either: what was bought, seen or indexed
-        already. A table of ids (instance, label), a matrix (n, m) that is not 0 at these pairs, a Selection, a file, or
-        a list of labels (numbers or names) that are excluded for all instances. An excluded pair still counts in p with
-        its probability: the instance may have the label. Ids that ``probabilities`` does not have are counted in a
-        warning; so are instances with fewer than k labels left, whose slots stay empty.
+        already. A table of ids (instance, label), a 0/1 matrix (n, m), an earlier Selection, a file of pairs, with or
+        without scores, or a list of labels (numbers or ids) that are excluded for all instances. Ids are matched where
+        both sides have them. An excluded pair still counts in p with its probability: the instance may have the label.
+        Ids that ``probabilities`` does not have are counted in a warning; so are instances with fewer than k labels
+        left, whose slots stay empty.
     context : Totals, optional
         What was decided elsewhere, ``selection.totals`` of another call for instance: its t, q, p and number of
         instances count beside those of this batch, so that gains are taken on top of it, and ``expected`` is the value
@@ -127,8 +128,9 @@ def select(
         p per label, where the candidates hold only part of it: expected counts in this batch, or "priors" for training
         priors times n. Default, and always the least: the sum of the label's probabilities.
     instance, label, probability : str, optional
-        The columns of a table: those of ids, and of probabilities. Default: columns with usual names, such as user_id,
-        item_id and score; :attr:`Selection.messages` says which were taken.
+        The columns of a table, or of a file with a row per entry: those of ids, and of probabilities. Default: columns
+        with usual names, such as user_id, item_id and score; for a table, :attr:`Selection.messages` says which were
+        taken.
 
     Returns
     -------

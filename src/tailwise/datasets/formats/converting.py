@@ -11,7 +11,7 @@ from tailwise.datasets.formats.file_sets import is_file_set
 from tailwise.datasets.formats.read_write import load_contents, write_contents
 from tailwise.datasets.formats.registry import Format, find_format, find_format_to_write
 from tailwise.datasets.formats.table_entries import read_long_blocks
-from tailwise.errors import FileError
+from tailwise.errors import FileError, MachineError
 from tailwise.inputs.label_names import LabelNames
 
 __all__ = ["convert"]
@@ -53,7 +53,7 @@ def convert(
     writer, names = find_format_to_write(target, frozenset(), format), LabelNames.of(label_names)
     if names is None and writer.write_blocks is not None and not is_file_set(source):
         reader = find_format(source)
-        if reader.blocks is not None:
+        if reader.blocks is not None and (columns is None or reader.open_long is not None):
             n_rows = _stream(source, target, reader, writer, columns)
             if n_rows is not None:
                 return n_rows
@@ -77,6 +77,8 @@ def _stream(source: Any, target: Any, reader: Format, writer: Format, columns: A
 
     try:
         writer.write_blocks(target, counted())
+    except MachineError:  # a full disk, for instance, which a second attempt would not mend
+        raise
     except FileError:
         return None
     return n_rows or None

@@ -63,7 +63,7 @@ def _lines_of(contents: Contents, n_before: int) -> Iterator[bytes]:
     for i in range(matrix.shape[0]):
         where = order[matrix.indptr[i] : matrix.indptr[i + 1]]
         labels, scores = matrix.indices[where].tolist(), plain_values(contents.values[where])
-        name = n_before + i if ids is None or ids[i] == str(i) else ids[i]
+        name = n_before + i if ids is None else ids[i]
         record: dict[str, Any] = {"id": name, "labels": labels, "scores": scores}
         if names is not None:
             record["labels"] = [names[j] for j in labels]

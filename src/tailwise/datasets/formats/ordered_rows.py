@@ -193,7 +193,9 @@ class _Collected:
         return contents
 
     def _name_instances(self) -> Ids | None:
-        """Return instance names as text, with numbers for missing ones; None if no instance has a name."""
+        """Return instance names, text unless all are integers, with numbers for missing ones; None if all are."""
         if all(name is None for name in self._names):
             return None
+        if all(type(name) is int for name in self._names):
+            return Ids(self._names)
         return Ids([str(row if name is None else name) for row, name in enumerate(self._names, self._n_taken)])

@@ -19,7 +19,7 @@ from tailwise.datasets.formats.ordered_rows import ANY
 from tailwise.datasets.formats.table_entries import LongFile, find_columns
 from tailwise.errors import FileError, InputError, MachineError, MissingExtraError
 from tailwise.inputs.ids import Ids
-from tailwise.inputs.label_names import is_text
+from tailwise.inputs.label_names import is_text, plain_names
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -163,8 +163,11 @@ def _are_notes(notes: Any) -> bool:
 def _are_names(names: Any, size: int) -> bool:
     if not (isinstance(names, list) and len(names) == size):
         return False
-    are_integers = all(type(name) is int and -(2**63) <= name < 2**63 for name in names)
-    return are_integers or _are_texts(names)
+    return _are_integers(names) or _are_texts(names)
+
+
+def _are_integers(names: list[Any]) -> bool:
+    return all(type(name) is int and -(2**63) <= name < 2**63 for name in names)
 
 
 def _are_texts(names: Any) -> bool:
@@ -178,8 +181,8 @@ def _parts(table: Any, columns: dict[str, str]) -> dict[str, Any]:
 
 
 def _names_to_write(names: Ids | None) -> list[Any] | None:
-    """Return the instance names, which must be unique; None if they are just the row numbers."""
-    if names is None or all(name == str(row) for row, name in enumerate(names)):
+    """Return the instance names, which must be unique."""
+    if names is None:
         return None
     plain = _plain(names)
     if len(rows := {name: row for row, name in enumerate(plain)}) < len(plain):
@@ -190,6 +193,6 @@ def _names_to_write(names: Ids | None) -> list[Any] | None:
 
 
 def _plain(names: Ids) -> list[Any]:
-    """Return ids as a list of integers, or as text."""
-    values = names.values.tolist()
-    return values if names.values.dtype.kind == "i" else list(map(str, values))
+    """Return ids as integers if all are, of 64 bits, else as text: a column holds one kind."""
+    plain = plain_names(names) or []
+    return plain if _are_integers(plain) else list(map(str, plain))

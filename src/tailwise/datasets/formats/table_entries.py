@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -75,7 +75,8 @@ def find_columns(path: Any, names: list[Any], columns: Any) -> tuple[dict[str, A
             "columns=('user_id', 'item_id', 'score') (--columns user_id,item_id,score)."
         )
         raise FileError(msg)
-    return found, {part: columns is None and found[part] == part for part in ("instance", "label")}
+    named = () if columns is None else columns if isinstance(columns, Mapping) else ("instance", "label")
+    return found, {part: part not in named and found[part] == part for part in ("instance", "label")}
 
 
 def read_long(file: LongFile) -> Contents:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tailwise.datasets.formats.contents import Contents
+from tailwise.inputs.ids import Ids
 
 __all__ = ["ROWS", "RowsOfTable", "list_rows", "plain_values"]
 
@@ -34,7 +35,8 @@ def _rows_of(contents: Contents, n_before: int) -> Iterator[RowsOfTable]:
     order, values = contents.best_first(), contents.values
     titles = None if names is None else names.titles
     has_ranks = contents.ranks is not None or contents.ranking is not None
-    header = ["instance", "label", *(["title"] if titles else []), "probability", *(["rank"] if has_ranks else [])]
+    header = [_head("instance", contents.instance_names), _head("label", names), *(["title"] if titles else [])]
+    header += ["probability", *(["rank"] if has_ranks else [])]
     step = max(1, int(ROWS / max(1.0, matrix.nnz / matrix.shape[0])))
     for first in range(0, matrix.shape[0], step):
         last = min(matrix.shape[0], first + step)
@@ -53,6 +55,11 @@ def _rows_of(contents: Contents, n_before: int) -> Iterator[RowsOfTable]:
             columns += [list(range(1, len(labels) + 1))] if has_ranks else []
             records += zip(*columns, strict=True) if labels else [(name, *[None] * (len(header) - 1))]
         yield RowsOfTable(header, records)
+
+
+def _head(part: str, ids: Ids | None) -> str:
+    """The name of a column; integers that are ids say so, as readers take those of other columns for numbers."""
+    return part if ids is None or ids.values.dtype.kind not in "iu" else f"{part}_id"
 
 
 def plain_values(values: Any) -> list[Any]:
