@@ -1,6 +1,7 @@
 """Explanations: gains at the final totals, compared with expected utilities computed anew."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tailwise as tw
@@ -77,6 +78,23 @@ def test_names_and_training_frequencies():
         "Sun (90.0%, 1st by probability) is not chosen: it would"
     )
     assert selection.explain_label("Comets").label == selection.explain_label("q2").label == 2
+
+
+def test_labels_with_integer_ids_are_found_by_id():
+    table = pd.DataFrame({"user": [1, 1, 2, 2], "item": [7, 0, 7, 0], "score": [0.9, 0.4, 0.8, 0.1]})
+    selection = tw.select(table, "macro-f1", 1)
+    assert [selection.explain_label(label).name for label in (7, 0, "7", "0", np.int32(0))] == ["7", "0", "7", "0", "0"]
+    with pytest.raises(InputError, match=r"label must be one of the batch\. Got 1\. The first ids are 7, 0\."):
+        selection.explain_label(1)
+
+
+def test_labels_are_found_by_id_then_by_title_then_by_number():
+    assert [find_label(each, 3, LabelNames(["b", "1", "c"])) for each in ("b", "1", 1, 0, "2")] == [0, 1, 1, 0, 2]
+    titled = LabelNames([5, 6], ["Sun", "1984"])
+    assert [find_label(each, 2, titled) for each in (5, "6", "Sun", "1984")] == [0, 1, 0, 1]
+    for names in (titled, LabelNames([5, "x"])):
+        with pytest.raises(InputError, match=r"Got 0\."):
+            find_label(0, 2, names)
 
 
 def test_without_a_budget_only_the_gain_holds_a_label_back():
