@@ -227,12 +227,9 @@ class Selection(Chosen):
             )
             raise InputError(msg)
         rules = self.problem.rules
-        return Explainer(
-            self.problem.expectation,
-            self,
-            rules.budgets if rules.has_budget else None,
-            self.instance_ids,
-        )
+        budgets = rules.budgets if rules.has_budget else None
+        with self.problem.engine:  # which was closed when the selection had been found
+            return Explainer(self.problem.expectation, self, budgets, self.instance_ids)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what cannot go to another process: addresses of compiled formulas."""
