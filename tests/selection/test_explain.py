@@ -97,6 +97,22 @@ def test_labels_are_found_by_id_then_by_title_then_by_number():
             find_label(0, 2, names)
 
 
+def test_training_frequencies_are_joined_by_id():
+    table = pd.DataFrame({"user": [1, 1, 2, 2], "item": [7, 3, 7, 3], "score": [0.9, 0.4, 0.8, 0.1]})
+    training = pd.DataFrame({"user": [5, 6, 7, 7], "item": [3, 3, 3, 9]})
+    selection = tw.select(table, "macro-f1", 1)
+    reasons = [reason for each in (1, 2) for reason in selection.explain(each, priors=training).labels]
+    assert {reason.name: reason.training for reason in reasons} == {"7": 0, "3": 3}
+    assert [selection.explain_label(each, priors=training).training for each in (7, 3)] == [0, 3]
+
+
+def test_training_frequencies_of_other_labels_are_refused():
+    selection, priors = tw.select(PROBABILITIES, "macro-f1", 3, fill="none"), np.ones((2, 4), dtype=int)
+    for ask in (selection.explain, selection.explain_label):
+        with pytest.raises(InputError, match=r"priors covers 4 labels, probabilities has 30\. Give the priors of the"):
+            ask(0, priors=priors)
+
+
 def test_without_a_budget_only_the_gain_holds_a_label_back():
     selection = tw.select(PROBABILITIES, "macro-f1", None)
     others = [reason for i in range(5) for reason in selection.explain(i).others]

@@ -108,8 +108,7 @@ def _render(
     true = None if truth is None else source.read_matrix(truth)
     sizes = (explainer.chosen.labels != EMPTY).sum(axis=1)
     top = select(explainer.candidates, "precision", np.minimum(sizes, explainer.candidates.sizes), fill="none")
-    training = None if found_priors is None else found_priors.counts
-    data = _collect(explainer, top, true, _read_texts(texts, n), training)
+    data = _collect(explainer, top, true, _read_texts(texts, n), explainer.count_training(found_priors))
     data["topTitle"] = f"top-{k}"
     return render(
         "records.html",

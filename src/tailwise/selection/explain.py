@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.engines.threads import Threads
+from tailwise.errors import InputError
 from tailwise.expectations.terms import locate, raise_failure
 from tailwise.inputs.checks import check_choice, check_size
 from tailwise.inputs.chosen import EMPTY, Chosen
@@ -67,7 +68,7 @@ class Explainer:
 
     def explain(self, instance: Any, *, others: int = N_OTHERS, priors: Any = None) -> Explanation:
         """Explain the labels of one instance; see :meth:`Selection.explain`."""
-        i, counts = find_row(instance, self.chosen.n_instances, self.instance_ids), _count_training(priors)
+        i, counts = find_row(instance, self.chosen.n_instances, self.instance_ids), self.count_training(priors)
         others = check_size("others", others, 0)
         own = self.chosen.labels[i][self.chosen.labels[i] != EMPTY]
         labels, values, ranks = self._read_row(i)
@@ -129,7 +130,8 @@ class Explainer:
 
     def explain_label(self, label: Any, *, others: int = N_OTHERS, priors: Any = None) -> LabelExplanation:
         """Explain where one label is chosen; see :meth:`Selection.explain_label`."""
-        j, counts = find_label(label, self.candidates.n_labels, self.candidates.label_names), _count_training(priors)
+        j = find_label(label, self.candidates.n_labels, self.candidates.label_names)
+        counts = self.count_training(priors)
         rows = self.candidates.rows
         entries = np.flatnonzero(rows.labels[: rows.indptr[self.chosen.n_instances]] == j)  # excluded ones come later
         instances = np.searchsorted(rows.indptr, entries, side="right") - 1
@@ -149,6 +151,16 @@ class Explainer:
             self._list_instances(j, own, own_values, are_chosen=True),
             self._list_instances(j, instances[free], values[free], are_chosen=False),
         )
+
+    def count_training(self, priors: Any) -> NDArray | None:
+        """Return how many training instances each label has, joined by id where both sides have ids."""
+        if priors is None:
+            return None
+        found, m = space_of(self.candidates).read_priors(LabelPriors.from_labels(priors)), self.candidates.n_labels
+        if found.n_labels != m:
+            msg = f"priors covers {found.n_labels} labels, probabilities has {m}. Give the priors of the same labels."
+            raise InputError(msg)
+        return found.counts
 
     def _list_instances(
         self, j: int, instances: NDArray, values: NDArray, *, are_chosen: bool
@@ -265,7 +277,3 @@ by probability.
     batch = describe_batch(candidates, budgets, priors, condition_positives, context, n)
     made = make_expectation(expectation, utility, candidates, batch, context, Threads(1))
     return Explainer(made, chosen, budgets, candidates.instance_ids)
-
-
-def _count_training(priors: Any) -> NDArray | None:
-    return None if priors is None else LabelPriors.from_labels(priors).counts
