@@ -229,7 +229,7 @@ class Selection(Chosen):
         rules = self.problem.rules
         budgets = rules.budgets if rules.has_budget else None
         with self.problem.engine:  # which was closed when the selection had been found
-            return Explainer(self.problem.expectation, self, budgets, self.instance_ids)
+            return Explainer(self.problem.expectation, self, budgets, self.instance_ids, rules.set_aside)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what cannot go to another process: addresses of compiled formulas."""
