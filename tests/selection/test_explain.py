@@ -176,7 +176,7 @@ def test_a_summary_in_one_sentence(labels, sentence):
     probabilities = np.array([[0.9, 0.4, 0.1, 0.0, 0.0], [0.8, 0.1, 0.7, 0.5, 0.6]])
     selection = np.full((2, 3), -1)
     selection[0, : len(labels)] = labels
-    found = explainer_of(sp.csr_array(probabilities), selection, "macro-f1").explain(0)
+    found = explainer_of(sp.csr_array(probabilities), "macro-f1", selection).explain(0)
     assert sentence in found.sentence
 
 
@@ -195,14 +195,14 @@ def test_a_label_is_explained_by_the_ids_of_instances():
 
 def test_a_negative_gain_is_said_to_be_one():
     probabilities = np.array([[0.9, 0.0], [0.01, 0.0], [0.01, 0.5]])
-    found = explainer_of(probabilities, np.array([[0], [0], [1]]), "macro-precision").explain_label(0)
+    found = explainer_of(probabilities, "macro-precision", np.array([[0], [0], [1]])).explain_label(0)
     assert found.instances[1][2] < 0
     assert "instance 1: 1.0%, without it the utility would be 0.22 higher" in str(found)
 
 
 def test_a_foreign_selection_with_labels_that_are_no_candidates():
     labels = np.tile(np.array([[0, 29]]), (60, 1))
-    found = explainer_of(PROBABILITIES, labels, "macro-f1").explain(3)
+    found = explainer_of(PROBABILITIES, "macro-f1", labels).explain(3)
     assert {reason.label for reason in found.labels} == {0, 29}
     assert [reason.rank for reason in found.labels if reason.probability == 0] == [None] * sum(
         reason.probability == 0 for reason in found.labels
@@ -231,4 +231,4 @@ def test_what_is_not_there():
         find_row("zz", 2, Ids(["record", "x"]))
     assert (find_row("1", 2), find_row("x", 2, Ids(["x", "1"])), find_row("1", 2, Ids([7, 1]))) == (1, 0, 1)
     with pytest.raises(InputError, match="selection must have the 60 instances of probabilities"):
-        explainer_of(PROBABILITIES, np.zeros((3, 1), dtype=int), "macro-f1")
+        explainer_of(PROBABILITIES, "macro-f1", np.zeros((3, 1), dtype=int))

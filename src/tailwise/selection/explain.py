@@ -276,8 +276,8 @@ def _by_instance(
 
 def explainer_of(
     probabilities: Any,
-    selection: Any,
     utility: Any,
+    selection: Any,
     k: Any = None,
     *,
     expectation: str = "exact",
@@ -292,7 +292,7 @@ def explainer_of(
     >>> import numpy as np
     >>> from tailwise.selection.explain import explainer_of
     >>> probabilities = np.array([[0.9, 0.4, 0.1], [0.8, 0.1, 0.7], [0.9, 0.2, 0.1]])
-    >>> print(explainer_of(probabilities, np.array([[1], [2], [0]]), "macro-f1").explain(0).sentence)
+    >>> print(explainer_of(probabilities, "macro-f1", np.array([[1], [2], [0]])).explain(0).sentence)
     Instance 0 was given the label that adds most to macro-f1 of the whole batch; it is only 2nd by probability.
     """
     check_choice("expectation", expectation, ("exact", "semi"))

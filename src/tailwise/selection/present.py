@@ -223,7 +223,7 @@ class Selection(Chosen):
         if self.problem is None:
             msg = (
                 "An explanation needs the probabilities, which a selection from a file or another process does not "
-                "hold. Use tailwise.selection.explain.explainer_of(probabilities, selection, utility)."
+                "hold. Use tailwise.selection.explain.explainer_of(probabilities, utility, selection)."
             )
             raise InputError(msg)
         rules = self.problem.rules
