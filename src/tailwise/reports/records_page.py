@@ -103,7 +103,7 @@ def _render(
     if utility is None:
         utility = selection.utility if isinstance(selection, Selection) else "macro-f1"
     found_priors = source.read_priors(priors)
-    explainer = explainer_of(probabilities, utility, selection, priors=found_priors, label_names=label_names)
+    explainer = explainer_of(source, utility, selection, priors=found_priors)
     n, k = explainer.chosen.n_instances, explainer.chosen.labels.shape[1]
     true = None if truth is None else source.read_matrix(truth)
     sizes = (explainer.chosen.labels != EMPTY).sum(axis=1)

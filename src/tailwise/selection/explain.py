@@ -287,6 +287,8 @@ def explainer_of(
 ) -> Explainer:
     """Explain any selection; parameters are those of :func:`tailwise.expected_utility`.
 
+    Probabilities may also be a Source, which was read before.
+
     Examples
     --------
     >>> import numpy as np
@@ -296,7 +298,7 @@ def explainer_of(
     Instance 0 was given the label that adds most to macro-f1 of the whole batch; it is only 2nd by probability.
     """
     check_choice("expectation", expectation, ("exact", "semi"))
-    source = Source.of(probabilities, label_names=label_names)
+    source = probabilities if isinstance(probabilities, Source) else Source.of(probabilities, label_names=label_names)
     candidates = find_candidates(source, None, None)
     utility = as_utility(utility, priors := read_priors(priors, source, candidates))
     selection = space_of(candidates).read_chosen(source.read_selection(selection), "selection")
