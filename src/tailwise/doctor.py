@@ -10,7 +10,13 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-EXTRAS = {"parquet": ("pyarrow",), "plot": ("matplotlib", "plotly"), "data": ("pooch",)}
+EXTRAS = {
+    "parquet": ("pyarrow",),
+    "zstd": ("zstandard",),
+    "skos": ("rdflib",),
+    "plot": ("matplotlib", "plotly"),
+    "data": ("pooch",),
+}
 PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn")
 RIGHT_ANSWER = [[1], [2], [0]]  # of the example in the documentation of `select`
 

@@ -2,9 +2,14 @@
 
 import re
 
+import numpy as np
 import pytest
+import scipy.sparse as sp
 
+import tailwise as tw
 from tailwise.experiments import STRATEGIES
+from tailwise.reports.demo_story import _find_telling, _line
+from tailwise.selection.reasons import Reason
 
 pytest.importorskip("matplotlib")
 
@@ -143,3 +148,17 @@ def test_a_folder_that_cannot_be(run_apart, tmp_path, full):
     assert done.code == 2
     assert re.fullmatch(r"tailwise: error: .*file.*Choose another --out\.\n", done.err)
     assert (tmp_path / "file").read_text() == "in the way"
+
+
+def test_the_record_of_the_story_is_found_in_rows_of_any_size():
+    """Record 2: a label of 90% is left out for one of 40%, and no other record has such a pair."""
+    rows = [[0.9], [0.9, 0.0, 0.1], [0.9, 0.4], [0.9]]
+    matrix = sp.csr_array(np.array([row + [0.0] * (3 - len(row)) for row in rows]))
+    selection = tw.select(matrix, "macro-f1", 1, init=np.array([[0], [0], [1], [0]]), fill="none", method="ascent")
+    assert selection.labels[2].tolist() == [1]
+    assert _find_telling(selection) == 2
+
+
+def test_a_label_of_the_story_without_a_rank():
+    reason = Reason(3, "Comets", True, 0.0, None, -1e-6, None, None, 2, 1.5, None)
+    assert _line(reason) == "+ Comets: 0%, not a candidate; suggested 2 times, 1.5 expected; worth -1"

@@ -8,6 +8,7 @@ import pytest
 
 import tailwise as tw
 from tailwise.cli.main import main
+from tailwise.inputs import paths
 
 FILES = ["--selection", "chosen.npz", "-u", "macro-f1"]
 EXPLAIN = ["explain", "probabilities.npz"]
@@ -33,6 +34,21 @@ def test_an_instance_as_text_and_as_json(place, capsys):
 def test_a_label(place, capsys):
     assert main([*EXPLAIN, "--label", "4", *FILES]) == 0
     assert capsys.readouterr().out.startswith("label 4 is chosen for ")
+
+
+@pytest.mark.parametrize(
+    "command", [[*EXPLAIN, "5", *FILES], ["report", "--probabilities", "probabilities.npz", *FILES, "-o", "page.html"]]
+)
+def test_probabilities_are_read_once(place, monkeypatch, command):
+    read, load_contents = [], paths.load_contents
+
+    def spy(path, **options):
+        read.append(path)
+        return load_contents(path, **options)
+
+    monkeypatch.setattr(paths, "load_contents", spy)
+    assert main(command) == 0
+    assert read.count("probabilities.npz") == 1
 
 
 def test_a_hostile_label_name_is_shown_harmlessly(place, capsys):

@@ -18,6 +18,7 @@ from tailwise import progress
 from tailwise.cli import signals as cli_signals
 from tailwise.cli.main import main
 from tailwise.datasets import load_selection
+from tailwise.doctor import EXTRAS
 
 SELECT = ["select", "probabilities.npz", "-u", "macro-f1", "-k", "3", "-o", "chosen.npz"]
 
@@ -249,6 +250,16 @@ def test_compiled_code_does_not_delay_the_end(place):
     assert not [path for path in place.iterdir() if path.name.startswith(".")]
 
 
+def test_json_and_csv_do_not_share_standard_output(place, capsys):
+    assert main([*SELECT[:-1], "-", "--json"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == (
+        "tailwise: error: --json and -o - must not both write to standard output. Got both. Use -o FILE, or leave "
+        "--json out.\n"
+    )
+
+
 def test_the_doctor(place, capsys):
     assert main(["doctor"]) == 0
     assert "self-test      passed in" in capsys.readouterr().out
@@ -256,6 +267,13 @@ def test_the_doctor(place, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["self_test"]["passed"]
     assert found["problems"] == []
+
+
+def test_the_doctor_knows_all_extras_of_the_package():
+    """All but those for work on the project itself."""
+    tomllib = pytest.importorskip("tomllib")  # Python 3.11
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert {*EXTRAS} == {*project["optional-dependencies"]} - {"docs", "test"}
 
 
 def test_the_doctor_finds_fault(place, capsys, monkeypatch):

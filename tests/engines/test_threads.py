@@ -44,6 +44,40 @@ def test_no_number_means_all_cores():
     assert Threads(7).workers == 7
 
 
+def test_closed_threads_leave_all_work_to_the_caller():
+    with Threads(3) as threads:
+        pass
+    callers = []
+    threads.split(9, lambda first, last: callers.append(threading.current_thread()))
+    assert callers == [threading.current_thread()] * 3
+    assert threads._jobs.empty()  # else every job would be kept, with its arrays
+
+
+def test_explanations_open_the_engine_that_they_use(probabilities):
+    class Door(Threads):
+        is_open, used = False, []
+
+        def __enter__(self):
+            self.is_open = True
+            return super().__enter__()
+
+        def __exit__(self, *error):
+            self.is_open = False
+            super().__exit__(*error)
+
+        def share(self, edges, task):
+            self.used.append(self.is_open)
+            super().share(edges, task)
+
+    engine = Door(2)
+    selection = tw.select(probabilities, "macro-f1", 3, engine=engine)
+    n_used = len(engine.used)
+    assert selection.explain(0).labels[0].chosen
+    assert len(engine.used) > n_used
+    assert not engine.is_open
+    assert all(engine.used)
+
+
 def test_work_that_cannot_be_shared():
     assert Threads(4, needs_one=True).workers == 1
     assert split(4, 10, needs_one=True) == [(0, 10)]

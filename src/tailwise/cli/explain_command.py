@@ -83,5 +83,5 @@ def _open(options: argparse.Namespace) -> tuple[Explainer, Any]:
         raise InputError(msg)
     source = Source.of(options.file, label_names=options.label_names)
     priors = source.read_priors(options.priors)
-    more = {"expectation": options.expectation, "priors": priors, "label_names": options.label_names}
-    return explainer_of(options.file, options.selection, options.utility, options.k, **more), priors
+    more = {"expectation": options.expectation, "priors": priors}
+    return explainer_of(source, options.utility, options.selection, options.k, **more), priors

@@ -99,6 +99,11 @@ def add_parser(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from tailwise.errors import InputError
+
+    if options.json and options.output == STREAM:
+        msg = "--json and -o - must not both write to standard output. Got both. Use -o FILE, or leave --json out."
+        raise InputError(msg)
     options.quiet = options.quiet or options.output == STREAM
     with inputs_in_files(*options.probabilities) as files, output_in_file(options.output) as output:
         options.probabilities, options.output = files if len(files) > 1 else files[0], output

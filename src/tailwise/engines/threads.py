@@ -85,7 +85,7 @@ class Threads:
             if not isinstance(failure, RuntimeError):
                 raise
             msg = (
-                f"The system could not start {len(self._threads)} threads: {failure}. "
+                f"The system could not start {self.workers - 1} threads: {failure}. "
                 "Use fewer workers, or close other programs."
             )
             raise TailwiseError(msg) from failure
@@ -133,6 +133,7 @@ class Threads:
                         thread.join()
             except KeyboardInterrupt as error:
                 interrupt = error
+        self._threads = []  # so that nothing is left for them to do
         if interrupt is not None:
             raise interrupt
 

@@ -36,21 +36,29 @@ def find_row(instance: Any, n_instances: int, ids: Ids | None = None) -> int:
 
 
 def find_label(label: Any, n_labels: int, names: LabelNames | None = None) -> int:
-    """Return the number of a label, given by its identifier, its title or its number; names come first."""
-    if isinstance(label, str):
-        if names is not None and (found := names.number_of(label)) is not None:
+    """Return the number of a label, given by its id or its title, or by its number if no id is an integer.
+
+    Text can stand for an integer, as on the command line.
+    """
+    number = int(label) if isinstance(label, str) and label.isdecimal() else label
+    if names is not None and (found := _find_name(label, number, names)) is not None:
+        return found
+    has_numbers = names is None or not any(map(is_integer, names.ids))
+    if has_numbers and is_integer(number) and 0 <= number < n_labels:
+        return int(number)
+    is_number = has_numbers and not isinstance(label, str)
+    known = None if names is None or is_number else [str(each) for each in (*names.ids, *(names.titles or ()))]
+    near = _suggest(str(label), known and [each for each in known if each], n_labels)
+    msg = f"label must be one of the batch. Got {label!r}. {near}"
+    raise InputError(msg)
+
+
+def _find_name(label: Any, number: Any, names: LabelNames) -> int | None:
+    """Return the number of the label with this id, this integer as id, or this title."""
+    for each in (label, number):
+        if (found := names.number_of(each)) is not None:
             return found
-        if names is not None and names.titles is not None and label in names.titles:
-            return names.titles.index(label)
-        known = None if names is None else [str(each) for each in (*names.ids, *(names.titles or ())) if each != ""]
-        if not label.isdecimal():
-            msg = f"label must be one of the batch. Got {label!r}. {_suggest(label, known, n_labels)}"
-            raise InputError(msg)
-        label = int(label)
-    if not is_integer(label) or not 0 <= label < n_labels:
-        msg = f"label must be one of the batch. Got {label!r}. Use a number from 0 to {n_labels - 1}."
-        raise InputError(msg)
-    return int(label)
+    return names.titles.index(label) if names.titles is not None and label in names.titles else None
 
 
 def _suggest(name: str, names: list[str] | None, size: int) -> str:

@@ -83,7 +83,8 @@ def _find_telling(selection: Selection) -> int:
     matrix = selection.problem.candidates.to_csr()
     scores = []
     for i, row in enumerate(selection.labels[:1000]):
-        labels, values = matrix.indices[matrix.indptr[i] : matrix.indptr[i + 1]], matrix.data[matrix.indptr[i] :][:100]
+        part = slice(matrix.indptr[i], matrix.indptr[i + 1])
+        labels, values = matrix.indices[part], matrix.data[part]
         left_out = values[~np.isin(labels, row)]
         least = values[np.isin(labels, row)].min(initial=1.0)
         scores.append(min(float(left_out.max(initial=0.0)), 3 * float(least)))
@@ -150,7 +151,8 @@ def describe_story(story: Story, width: int) -> str:
 
 
 def _line(reason: Reason) -> str:
-    place = f"{reason.name}: {reason.probability:.0%}, number {reason.rank}"
+    rank = "not a candidate" if reason.rank is None else f"number {reason.rank}"
+    place = f"{reason.name}: {reason.probability:.0%}, {rank}"
     known = f"suggested {reason.times_chosen:,} times, {reason.expected:.1f} expected"
     worth = f"worth {1e6 * reason.gain:.0f}" if reason.chosen else f"worth only {1e6 * reason.gain:.0f}"
     return f"{'+' if reason.chosen else '-'} {place}; {known}; {worth}"

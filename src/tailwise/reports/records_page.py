@@ -103,13 +103,12 @@ def _render(
     if utility is None:
         utility = selection.utility if isinstance(selection, Selection) else "macro-f1"
     found_priors = source.read_priors(priors)
-    explainer = explainer_of(probabilities, selection, utility, priors=found_priors, label_names=label_names)
+    explainer = explainer_of(source, utility, selection, priors=found_priors)
     n, k = explainer.chosen.n_instances, explainer.chosen.labels.shape[1]
     true = None if truth is None else source.read_matrix(truth)
     sizes = (explainer.chosen.labels != EMPTY).sum(axis=1)
     top = select(explainer.candidates, "precision", np.minimum(sizes, explainer.candidates.sizes), fill="none")
-    training = None if found_priors is None else found_priors.counts
-    data = _collect(explainer, top, true, _read_texts(texts, n), training)
+    data = _collect(explainer, top, true, _read_texts(texts, n), explainer.count_training(found_priors))
     data["topTitle"] = f"top-{k}"
     return render(
         "records.html",

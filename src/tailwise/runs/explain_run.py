@@ -22,4 +22,4 @@ def explainer_of_run(folder: str | os.PathLike[str]) -> tuple[Explainer, LabelPr
         raise InputError(msg)
     utility = as_utility(run.utility, run.priors, run.propensity)
     candidates = Candidates.of(run.probabilities).with_names(run.names)
-    return explainer_of(candidates, run.selection, utility, run.k, **run.basis), run.priors
+    return explainer_of(candidates, utility, run.selection, run.k, **run.basis), run.priors

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.engines.threads import Threads
+from tailwise.errors import InputError
 from tailwise.expectations.terms import locate, raise_failure
 from tailwise.inputs.checks import check_choice, check_size
 from tailwise.inputs.chosen import EMPTY, Chosen
@@ -40,6 +41,9 @@ __all__ = ["Explainer", "explainer_of"]
 
 N_OTHERS = 5
 Entries = list[list[tuple[int, float, int, float]]]
+Row = tuple[np.ndarray, np.ndarray, np.ndarray]  # labels, probabilities, ranks
+NO_ROW: Row = (np.empty(0, np.int32), np.empty(0), np.empty(0, np.int64))
+NOTHING = np.empty(0, dtype=np.int64)
 
 
 class Explainer:
@@ -55,44 +59,63 @@ class Explainer:
         The budget of each instance; None for no budget.
     instance_ids : Ids, optional
         The ids of the instances.
+    set_aside : ndarray
+        The instances that have excluded candidates, which are in further rows of the candidates, in this order.
     """
 
     def __init__(
-        self, expectation: Expectation, chosen: Chosen, budgets: NDArray | None, instance_ids: Ids | None = None
+        self,
+        expectation: Expectation,
+        chosen: Chosen,
+        budgets: NDArray | None,
+        instance_ids: Ids | None = None,
+        set_aside: NDArray = NOTHING,
     ) -> None:
         self.expectation, self.chosen, self.budgets, self.instance_ids = expectation, chosen, budgets, instance_ids
+        self.set_aside = set_aside
         self.candidates = expectation.candidates
         self.positions, others = locate(with_empty_rows(chosen, self.candidates.n_instances), self.candidates)
         self.state = expectation.count(self.positions, others)
 
     def explain(self, instance: Any, *, others: int = N_OTHERS, priors: Any = None) -> Explanation:
         """Explain the labels of one instance; see :meth:`Selection.explain`."""
-        i, counts = find_row(instance, self.chosen.n_instances, self.instance_ids), _count_training(priors)
-        others = check_size("others", others, 0)
+        i, counts = find_row(instance, self.chosen.n_instances, self.instance_ids), self.count_training(priors)
+        most = check_size("others", others, 0)
         own = self.chosen.labels[i][self.chosen.labels[i] != EMPTY]
-        labels, values, ranks = self._read_row(i)
+        labels, values, ranks = row = self._read_row(i)
+        chosen = self._explain_chosen(own, row, counts)
+        bar = self._find_bar(i, chosen)
         is_free = ~np.isin(labels, own)
-        place = {int(j): x for x, j in enumerate(labels)}
-        mine = [place.get(int(j), -1) for j in own]
-        own_values = np.array([values[x] if x >= 0 else 0.0 for x in mine])
-        own_gains = self._gains(own, own_values, are_chosen=True)
-        free_gains = self._gains(labels[is_free], values[is_free], are_chosen=False)
-        bar = self._find_bar(i, own.size, own_gains)
-        order = np.lexsort((labels[is_free], -free_gains))[:others]
-
-        def describe(j: int, x: int, gain: float, *, is_chosen: bool) -> Reason:
-            e, rank = (values[x], int(ranks[x])) if x >= 0 else (0.0, None)
-            lacks = None if is_chosen else max(0.0, (0.0 if bar is None else bar) - gain)
-            held_back = None if is_chosen else "gain" if bar is None else "budget"
-            return self._reason(j, is_chosen, float(e), rank, gain, lacks, held_back, counts)
-
-        chosen = [describe(int(j), x, float(g), is_chosen=True) for j, x, g in zip(own, mine, own_gains, strict=True)]
-        free = [(int(j), place[int(j)]) for j in labels[is_free][order]]
-        rest = [describe(j, x, float(g), is_chosen=False) for (j, x), g in zip(free, free_gains[order], strict=True)]
-        chosen.sort(key=lambda reason: (-reason.gain, reason.label))
+        free = labels[is_free], values[is_free], ranks[is_free]
+        rest = self._explain_others(free, self._read_excluded(i), bar, most, counts)
         budget = None if self.budgets is None else int(self.budgets[i])
         utility = str(self.expectation.utility)
-        return Explanation(i, self._name_instance(i), tuple(chosen), tuple(rest), budget, labels.size, utility)
+        return Explanation(i, self._name_instance(i), chosen, rest, budget, labels.size, utility)
+
+    def _explain_chosen(self, own: NDArray, row: Row, counts: NDArray | None) -> tuple[Reason, ...]:
+        """Explain the labels of an instance, best gain first; those that are no candidates have no rank."""
+        known = {j: (e, rank) for j, e, rank in zip(*(part.tolist() for part in row), strict=True)}
+        found = [known.get(j, (0.0, None)) for j in own.tolist()]
+        gains = self._gains(own, np.array([e for e, _ in found]), are_chosen=True)
+        reasons = [
+            self._reason(j, e, rank, gain, None, None, counts)
+            for j, (e, rank), gain in zip(own.tolist(), found, gains.tolist(), strict=True)
+        ]
+        return tuple(sorted(reasons, key=lambda reason: (-reason.gain, reason.label)))
+
+    def _explain_others(
+        self, free: Row, excluded: Row, bar: float | None, most: int, counts: NDArray | None
+    ) -> tuple[Reason, ...]:
+        """Explain the best candidates that were not chosen, or could not be because they are excluded."""
+        labels, values, ranks = (np.concatenate(parts) for parts in zip(free, excluded, strict=True))
+        gains = self._gains(labels, values, are_chosen=False)
+        reasons = []
+        for x in np.lexsort((labels, -gains))[:most]:
+            is_excluded, gain = x >= free[0].size, float(gains[x])
+            held_back = "exclusion" if is_excluded else "gain" if bar is None else "budget"
+            rank, lacks = None if is_excluded else int(ranks[x]), max(0.0, (bar or 0.0) - gain)
+            reasons.append(self._reason(int(labels[x]), float(values[x]), rank, gain, lacks, held_back, counts))
+        return tuple(reasons)
 
     def list_slots(self) -> tuple[NDArray, NDArray]:
         """Return probability and gain of the label in each slot, (n, k); NaN for an empty slot."""
@@ -129,7 +152,8 @@ class Explainer:
 
     def explain_label(self, label: Any, *, others: int = N_OTHERS, priors: Any = None) -> LabelExplanation:
         """Explain where one label is chosen; see :meth:`Selection.explain_label`."""
-        j, counts = find_label(label, self.candidates.n_labels, self.candidates.label_names), _count_training(priors)
+        j = find_label(label, self.candidates.n_labels, self.candidates.label_names)
+        counts = self.count_training(priors)
         rows = self.candidates.rows
         entries = np.flatnonzero(rows.labels[: rows.indptr[self.chosen.n_instances]] == j)  # excluded ones come later
         instances = np.searchsorted(rows.indptr, entries, side="right") - 1
@@ -150,14 +174,26 @@ class Explainer:
             self._list_instances(j, instances[free], values[free], are_chosen=False),
         )
 
+    def count_training(self, priors: Any) -> NDArray | None:
+        """Return how many training instances each label has, joined by id where both sides have ids."""
+        if priors is None:
+            return None
+        found, m = space_of(self.candidates).read_priors(LabelPriors.from_labels(priors)), self.candidates.n_labels
+        if found.n_labels != m:
+            msg = f"priors covers {found.n_labels} labels, probabilities has {m}. Give the priors of the same labels."
+            raise InputError(msg)
+        return found.counts
+
     def _list_instances(
         self, j: int, instances: NDArray, values: NDArray, *, are_chosen: bool
-    ) -> tuple[tuple[int, float, float], ...]:
+    ) -> tuple[tuple[Any, float, float], ...]:
+        """Return the id of each instance, or its number if there are no ids, its probability and its gain."""
+        ids = range(self.chosen.n_instances) if self.instance_ids is None else self.instance_ids
         gains = self._gains(np.full(instances.size, j, dtype=np.int32), values, are_chosen=are_chosen)
         order = np.lexsort((instances, -gains))
-        return tuple((int(instances[x]), float(values[x]), float(gains[x])) for x in order)
+        return tuple((ids[int(instances[x])], float(values[x]), float(gains[x])) for x in order)
 
-    def _read_row(self, i: int) -> tuple[NDArray, NDArray, NDArray]:
+    def _read_row(self, i: int) -> Row:
         """Return the candidates of an instance, their probabilities, and their ranks by these."""
         rows = self.candidates.rows
         part = slice(rows.indptr[i], rows.indptr[i + 1])
@@ -166,11 +202,18 @@ class Explainer:
         ranks[np.lexsort((labels, -values))] = np.arange(1, labels.size + 1)
         return labels, values, ranks
 
-    def _find_bar(self, i: int, size: int, gains: NDArray) -> float | None:
+    def _read_excluded(self, i: int) -> Row:
+        """Return the same of what would be candidates of an instance, if they were not excluded."""
+        place = int(np.searchsorted(self.set_aside, i))
+        if place == self.set_aside.size or self.set_aside[place] != i:
+            return NO_ROW
+        return self._read_row(self.chosen.n_instances + place)
+
+    def _find_bar(self, i: int, chosen: tuple[Reason, ...]) -> float | None:
         """Return the gain of the weakest chosen label, or None if the instance has room for another one."""
-        if self.budgets is None or size < self.budgets[i] or size == 0:
+        if self.budgets is None or len(chosen) < self.budgets[i] or not chosen:
             return None
-        return float(gains.min())
+        return chosen[-1].gain
 
     def _gains(self, labels: NDArray, values: NDArray, *, are_chosen: bool) -> NDArray:
         """Return what each label would lose without an instance of this probability, or gain with one."""
@@ -190,7 +233,6 @@ class Explainer:
     def _reason(
         self,
         j: int,
-        is_chosen: bool,  # noqa: FBT001 - in the order of the fields
         e: float,
         rank: int | None,
         gain: float,
@@ -201,7 +243,8 @@ class Explainer:
         times = int(self.state.counts[j, Q] - self.expectation.context.q[j])
         expected = float(self.expectation.batch.condition_positives[j])
         training = None if counts is None else int(counts[j])
-        return Reason(j, self._name_label(j), is_chosen, e, rank, gain, lacks, held_back, times, expected, training)
+        is_chosen, name = held_back is None, self._name_label(j)
+        return Reason(j, name, is_chosen, e, rank, gain, lacks, held_back, times, expected, training)
 
     def _name_label(self, j: int) -> str:
         names = self.candidates.label_names
@@ -233,8 +276,8 @@ def _by_instance(
 
 def explainer_of(
     probabilities: Any,
-    selection: Any,
     utility: Any,
+    selection: Any,
     k: Any = None,
     *,
     expectation: str = "exact",
@@ -244,17 +287,18 @@ def explainer_of(
 ) -> Explainer:
     """Explain any selection; parameters are those of :func:`tailwise.expected_utility`.
 
+    Probabilities may also be a Source, which was read before.
+
     Examples
     --------
     >>> import numpy as np
     >>> from tailwise.selection.explain import explainer_of
     >>> probabilities = np.array([[0.9, 0.4, 0.1], [0.8, 0.1, 0.7], [0.9, 0.2, 0.1]])
-    >>> print(explainer_of(probabilities, np.array([[1], [2], [0]]), "macro-f1").explain(0).sentence)
-    Instance 0 was given 1 label that add most to macro-f1 of the whole batch; the least probable of them is only 2nd \
-by probability.
+    >>> print(explainer_of(probabilities, "macro-f1", np.array([[1], [2], [0]])).explain(0).sentence)
+    Instance 0 was given the label that adds most to macro-f1 of the whole batch; it is only 2nd by probability.
     """
     check_choice("expectation", expectation, ("exact", "semi"))
-    source = Source.of(probabilities, label_names=label_names)
+    source = probabilities if isinstance(probabilities, Source) else Source.of(probabilities, label_names=label_names)
     candidates = find_candidates(source, None, None)
     utility = as_utility(utility, priors := read_priors(priors, source, candidates))
     selection = space_of(candidates).read_chosen(source.read_selection(selection), "selection")
@@ -265,7 +309,3 @@ by probability.
     batch = describe_batch(candidates, budgets, priors, condition_positives, context, n)
     made = make_expectation(expectation, utility, candidates, batch, context, Threads(1))
     return Explainer(made, chosen, budgets, candidates.instance_ids)
-
-
-def _count_training(priors: Any) -> NDArray | None:
-    return None if priors is None else LabelPriors.from_labels(priors).counts

@@ -70,7 +70,10 @@ def repair(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
 
 
 def climb_labels(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
-    """Passes over the labels with few candidates while they gain much, then one over all; a row pass after each."""
+    """Passes over the labels with few candidates while they gain much, else over all; a row pass after each.
+
+    The last pass is one over all labels, unless the sample that a pass begins with shows that it does not pay.
+    """
     expectation, positions, state = problem.expectation, outcome.positions, outcome.state
     history, converged, interrupted, looks_at_all = [*outcome.history], False, False, False
     try:
@@ -101,14 +104,14 @@ def climb_labels(problem: Problem, outcome: Outcome, observer: Observer) -> Outc
 class _LabelMoves:
     """Passes over the labels of one problem: each takes its best set of instances.
 
-    ``every`` label that has candidates is visited, or the ``small`` ones that together hold a third of all candidates.
+    ``every`` label that has candidates is visited, or the ``small`` ones, which hold SMALL_SHARE of all candidates.
     Labels come in random order, so that the first group is a sample of them all, which tells whether a pass ``pays``.
     """
 
     def __init__(self, problem: Problem) -> None:
         self._problem, self._worth = problem, problem.expectation.worth
         self._columns = problem.candidates.columns(problem.engine)
-        sizes = np.diff(self._columns.indptr)
+        self._sizes = sizes = np.diff(self._columns.indptr)
         largest = int(sizes.max(initial=0))
         self._benches = [
             make_workbench(largest, self._worth.nodes.linear.shape[2]) for _ in range(problem.engine.workers)
@@ -154,7 +157,7 @@ class _LabelMoves:
 
     def _promises_much(self, group: NDArray, state: State, before: float) -> bool:
         """Whether a pass is likely to gain something, judged by its first group."""
-        if np.diff(self._columns.indptr)[group].sum() < LEAST_SAMPLE:
+        if self._sizes[group].sum() < LEAST_SAMPLE:
             return True
         gain = self._problem.expectation.value(state) - before
         return GROUPS * gain >= max(self._problem.tolerance, LEAST_PROMISE * abs(before))
@@ -163,8 +166,8 @@ class _LabelMoves:
         """Note which instances have other prices than when they were last noted: news for the labels they have."""
         self._n_passes += 1
         for now, noted in zip((self._prices.weakest, self._prices.other), self._noted, strict=True):
-            with np.errstate(invalid="ignore"):  # infinite prices do not change
-                has_changed = np.abs(now - noted) > NEWS_SHARE * np.abs(noted)
+            with np.errstate(invalid="ignore"):  # of two infinite prices, which are no news
+                has_changed = np.abs(now - noted) > NEWS_SHARE * np.minimum(np.abs(now), np.abs(noted))
             noted[has_changed] = now[has_changed]
             self._prices.changed[has_changed] = self._n_passes
 
@@ -193,6 +196,6 @@ class _LabelMoves:
     def _edges(self, labels: NDArray) -> list[int]:
         """Parts of a group with about as many candidates each."""
         workers = self._problem.engine.workers
-        counts = np.cumsum(np.diff(self._columns.indptr)[labels])
+        counts = np.cumsum(self._sizes[labels])
         shares = counts[-1] * np.arange(1, workers) / workers if labels.size else np.zeros(workers - 1)
         return [0, *np.searchsorted(counts, shares).tolist(), labels.size]

@@ -223,16 +223,13 @@ class Selection(Chosen):
         if self.problem is None:
             msg = (
                 "An explanation needs the probabilities, which a selection from a file or another process does not "
-                "hold. Use tailwise.selection.explain.explainer_of(probabilities, selection, utility)."
+                "hold. Use tailwise.selection.explain.explainer_of(probabilities, utility, selection)."
             )
             raise InputError(msg)
         rules = self.problem.rules
-        return Explainer(
-            self.problem.expectation,
-            self,
-            rules.budgets if rules.has_budget else None,
-            self.instance_ids,
-        )
+        budgets = rules.budgets if rules.has_budget else None
+        with self.problem.engine:  # which was closed when the selection had been found
+            return Explainer(self.problem.expectation, self, budgets, self.instance_ids, rules.set_aside)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what cannot go to another process: addresses of compiled formulas."""

@@ -22,13 +22,13 @@ class Reason:
         Whether the label is chosen for this instance.
     probability, rank : float, int or None
         The probability, and its place among the candidates of the instance, from 1. None for a label that is no
-        candidate.
+        candidate, or is excluded.
     gain : float
         What the utility would lose without a chosen label, or gain by another one.
     lacks : float or None
         By how much the gain of a label that is not chosen is below that of the weakest chosen one, or below 0.
     held_back : str or None
-        What kept a label out: "budget" or, where there is room, "gain".
+        What kept a label out: "exclusion", "budget" or, where there is room, "gain".
     times_chosen : int
         How many instances of the batch have the label.
     expected : float
@@ -52,7 +52,8 @@ class Reason:
     @property
     def sentence(self) -> str:
         """Return the reason in plain words."""
-        place = "not a candidate" if self.rank is None else f"{_ordinal(self.rank)} by probability"
+        no_place = "excluded" if self.held_back == "exclusion" else "not a candidate"
+        place = no_place if self.rank is None else f"{_ordinal(self.rank)} by probability"
         rarity = f"chosen for {_count(self.times_chosen, 'instance')}, {self.expected:.3g} expected"
         rarity += "" if self.training is None else f", {self.training:,} in training"
         worth = f"{self.name} ({self.probability:.1%}, {place})"
@@ -63,6 +64,8 @@ class Reason:
         if self.held_back == "gain":
             return f"{worth} is not chosen: it would change the utility by {self.gain:+.2g}. It is {rarity}."
         change = f"add {_size(self.gain)}" if self.gain >= 0 else f"cost {_size(-self.gain)}"
+        if self.held_back == "exclusion":
+            return f"{worth} could not be chosen; it would {change}. It is {rarity}."
         less = f"{_size(self.lacks or 0.0)} less than the weakest chosen label"
         return f"{worth} is not chosen: it would {change}, {less}. It is {rarity}."
 
@@ -99,14 +102,25 @@ class Explanation:
     def sentence(self) -> str:
         """Return a summary in one sentence."""
         if self.n_candidates == 0:
-            return f"{self.name} has no candidates, so that no label could be chosen for it by probability."
-        best = max((reason.rank or 0 for reason in self.labels), default=0)
-        if best <= len(self.labels):
-            return f"{self.name} was given its {_count(len(self.labels), 'most probable label')}."
-        return (
-            f"{self.name} was given {_count(len(self.labels), 'label')} that add most to {self.utility} of the whole "
-            f"batch; the least probable of them is only {_ordinal(best)} by probability."
-        )
+            left = " that are not excluded" if self.others else ""
+            return f"{self.name} has no candidates{left}, so that no label could be chosen for it by probability."
+        if not self.labels:
+            return f"{self.name} was given no label."
+        return f"{self.name} was given {self._describe_choice()}."
+
+    def _describe_choice(self) -> str:
+        ranks = [reason.rank for reason in self.labels if reason.rank is not None]
+        n_more = len(self.labels) - len(ranks)
+        filled = f"{_count(n_more, 'label')} that {'is no candidate' if n_more == 1 else 'are no candidates'}"
+        if not ranks:
+            return filled
+        more, best = f"; it also has {filled}" if n_more else "", max(ranks)
+        if best <= len(ranks):
+            return f"its {'' if best == 1 else f'{best:,} '}most probable label{'' if best == 1 else 's'}{more}"
+        goal, place = f"most to {self.utility} of the whole batch", f"only {_ordinal(best)} by probability"
+        if len(ranks) == 1:
+            return f"the label that adds {goal}; it is {place}{more}"
+        return f"{len(ranks):,} labels that add {goal}; the least probable of them is {place}{more}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return all facts, and the sentences, as a dict of plain values."""
@@ -136,9 +150,10 @@ class LabelExplanation:
         How many instances are expected to have it.
     training : int or None
         How many training instances have it, if that is known.
-    instances : tuple of (int, float, float)
-        Instance, probability and gain where it is chosen, best gain first.
-    others : tuple of (int, float, float)
+    instances : tuple of (Any, float, float)
+        Instance, probability and gain where it is chosen, best gain first. Instances are ids, or numbers if there are
+        no ids.
+    others : tuple of (Any, float, float)
         The same for the most probable instances where it is not chosen.
     """
 
@@ -148,8 +163,8 @@ class LabelExplanation:
     n_candidates: int
     expected: float
     training: int | None
-    instances: tuple[tuple[int, float, float], ...]
-    others: tuple[tuple[int, float, float], ...]
+    instances: tuple[tuple[Any, float, float], ...]
+    others: tuple[tuple[Any, float, float], ...]
 
     @property
     def sentence(self) -> str:
@@ -162,13 +177,16 @@ class LabelExplanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all facts, and the sentence, as a dict of plain values."""
-        names = ("instance", "probability", "gain")
-        lists = {key: [dict(zip(names, each, strict=True)) for each in getattr(self, key)] for key in LISTS}
+        lists = {
+            key: [{"instance": _plain(i), "probability": e, "gain": gain} for i, e, gain in getattr(self, key)]
+            for key in LISTS
+        }
         return {**asdict(self), **lists, "sentence": self.sentence}
 
     def __str__(self) -> str:
         rows = [
-            f"  instance {i}: {e:.1%}, without it the utility would be {_size(gain)} lower"
+            f"  instance {i}: {e:.1%}, without it the utility would be {_size(abs(gain))} "
+            f"{'lower' if gain >= 0 else 'higher'}"
             for i, e, gain in self.instances
         ]
         others = [f"  instance {i}: {e:.1%}, it would change the utility by {gain:+.2g}" for i, e, gain in self.others]
@@ -185,6 +203,11 @@ def _ordinal(number: int) -> str:
 
 def _count(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def _plain(instance: Any) -> int | str:
+    """Return an id as it is if JSON has such values, else as text."""
+    return instance if isinstance(instance, (int, str)) else str(instance)
 
 
 def _size(gain: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,7 @@ from tailwise.kernels.rows import Excluded
 
 FILLS = ("auto", "least-loss", "none")
 STARTS = ("top", "random", "greedy")
+NOBODY = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,9 @@ class Rules:
     has_budget: bool
     fills: bool  # whether there are empty slots, and they are filled
     excluded: Excluded = NOTHING_EXCLUDED  # what never fills them
+    set_aside: NDArray = field(
+        default_factory=lambda: NOBODY
+    )  # the instances to which the rows after those of all instances belong
 
     @property
     def width(self) -> int:
@@ -93,18 +97,21 @@ def find_rules(
     check_choice("fill", fill, FILLS)
     n_instances = candidates.n_instances
     budgets = check_budgets(_by_id(k, candidates.instance_ids), *candidates.shape)
+    aside = NOBODY
     if excluded is not NOTHING_EXCLUDED:
+        sizes = candidates.sizes
         candidates = set_aside(candidates, excluded)
+        aside = np.flatnonzero(candidates.sizes[:n_instances] < sizes)
     extended = candidates if given is None else _with_labels(candidates, given)
     has_slots = np.arange(candidates.n_instances) < n_instances
     if budgets is None:
         sizes = np.where(has_slots, extended.sizes, 0)
-        return extended, Rules(sizes, sizes, sizes, has_budget=False, fills=False, excluded=excluded)
+        return extended, Rules(sizes, sizes, sizes, has_budget=False, fills=False, excluded=excluded, set_aside=aside)
     budgets = np.append(budgets, np.zeros(candidates.n_instances - n_instances, dtype=np.int64))
     least, most = np.minimum(budgets, candidates.sizes), np.minimum(budgets, extended.sizes)
     may_fill = fill == "least-loss" or (fill == "auto" and candidates.holds_all_labels)
     fills = may_fill and bool((least < budgets).any())
-    return extended, Rules(budgets, least, most, has_budget=True, fills=fills, excluded=excluded)
+    return extended, Rules(budgets, least, most, has_budget=True, fills=fills, excluded=excluded, set_aside=aside)
 
 
 def _by_id(k: Any, ids: Ids | None) -> Any:
