@@ -204,7 +204,7 @@ def build_calibrator(method: str, options: argparse.Namespace) -> Calibrator:
 # Columns, names, propensities and outputs
 
 
-def add_columns_option(parser: argparse.ArgumentParser) -> None:
+def add_columns_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add --columns."""
     parser.add_argument(
         "--columns",
@@ -223,7 +223,7 @@ def _parse_columns(text: str) -> list[str]:
     return names
 
 
-def add_names_options(parser: argparse.ArgumentParser) -> None:
+def add_names_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add --label-names and --language."""
     parser.add_argument(
         "--label-names",
