@@ -81,6 +81,19 @@ def test_columns_and_a_vocabulary_in_two_languages(tmp_path, monkeypatch, capsys
     assert names == [f"Ding {item}" for item in ITEMS]
 
 
+def test_columns_of_evaluate_and_trade_off(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_files(header=("wer", "was", "wieviel"))
+    columns = ["--columns", "wer,was,wieviel", "--json"]
+    assert main(["evaluate", "t.csv", "s.csv", "-m", "macro-f1", *columns]) == 0
+    found = json.loads(capsys.readouterr().out)["metrics"]
+    assert found["macro-f1"] == pytest.approx(tw.evaluate(TRUTH, SELECTION)["macro-f1"])
+    assert main(["trade-off", "p.csv", "-k", "2", "--alphas", "0,1", *columns]) == 0
+    points = json.loads(capsys.readouterr().out)["points"]
+    expected = tw.trade_off(FRAME, "precision", "macro-f1", 2, alphas=[0, 1]).points
+    assert [point["first"] for point in points] == pytest.approx([point.first for point in expected], rel=1e-5)
+
+
 def test_a_folder_of_suggestions_is_no_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "suggested").mkdir()

@@ -208,14 +208,15 @@ def add_columns_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup
     """Add --columns."""
     parser.add_argument(
         "--columns",
-        type=_parse_columns,
+        type=parse_columns,
         metavar="A,B,C",
         help="columns of instances, labels and probabilities in CSV, TSV, JSON and Parquet (default: usual names such "
         "as user_id,item_id,score)",
     )
 
 
-def _parse_columns(text: str) -> list[str]:
+def parse_columns(text: str) -> list[str]:
+    """Parse the names of columns."""
     names = [name.strip() for name in text.split(",")]
     if not 2 <= len(names) <= 4 or "" in names:
         msg = f"--columns must name two to four columns: instance,label,probability,rank. Got {text!r}."
