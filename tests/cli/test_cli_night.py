@@ -84,7 +84,31 @@ def test_flags_lists_and_budgets_in_a_file(place, capsys):
     assert json.loads(capsys.readouterr().out)["k"] is None
 
 
+def test_one_file_serves_two_commands(place, capsys):
+    text = 'utility = "macro-f1"\nk = 2\nprobabilities = "probabilities.npz"\nmetric = ["coverage"]\nmax_passes = 9\n'
+    assert main([*write(text), "--quiet"]) == 0
+    assert main(["evaluate", "truth.npz", "chosen.npz", "--config", "night.toml", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)["metrics"]) == {"coverage"}
+
+
 FAULTS = {
+    "unknown table": (
+        "k = 3\n[selct]\nk = 2\n",
+        "night.toml, line 2: [selct] is not a command of tailwise. Did you",
+    ),
+    "no such table": (
+        "[xyz]\n",
+        "line 1: [xyz] is not a command of tailwise. There are: calibrate, convert,",
+    ),
+    "dotted table": (
+        "[ selct . x ]\n",
+        "line 1: [selct] is not a command of tailwise. Did you mean [select]?",
+    ),
+    "inline table": ("selct = {k = 2}\n", "night.toml: [selct] is not a command of tailwise. Did you mean [select]?"),
+    "key of another": (
+        "[select]\nalphas = '0'\n",
+        "line 2: alphas is not an option of tailwise select. It has",
+    ),
     "unknown key": ("k = 3\nutilty = 'x'\n", "night.toml, line 2: utilty is not an option of tailwise select. Did you"),
     "no such key": ("\nzzz = 3\n", "zzz is not an option of tailwise select. It has: certify, columns, condition-"),
     "text for a number": ("seed = 'a'\n", "night.toml, line 1: seed must be an integer. Got 'a'."),
@@ -153,7 +177,7 @@ def test_messages_as_json(place, capsys):
     assert main([*SELECT, "--log-format", "json", "-k", "61"]) == 2
     line = json.loads(capsys.readouterr().err)
     assert line["level"] == "error"
-    assert line["message"].startswith("error: k must be an integer between 1 and 60")
+    assert line["message"].startswith("k must be an integer between 1 and 60")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", line["time"])
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tailwise.cli.options import add_command, check_not_input
+
+if TYPE_CHECKING:
+    from tailwise.models.calibrator import Calibrator
 
 EXAMPLES = """\
 examples:
@@ -73,22 +76,32 @@ def _check(options: argparse.Namespace) -> None:
 def _calibrate(options: argparse.Namespace, drafts: dict[str, Any]) -> list[str]:
     """Fit or load a calibrator, write what was asked for, and say what was done."""
     from tailwise.datasets import save
-    from tailwise.inputs.paths import load_if_path
-    from tailwise.models import Calibrator, reliability
+    from tailwise.inputs.candidates import Candidates
+    from tailwise.models import Calibrator
+    from tailwise.models.candidate_truth import read_candidates
 
-    told = []
-    if options.use is None:
-        calibrator = Calibrator(options.calibration, by=options.by, random_state=options.seed)
-        calibrator.fit(options.probabilities, options.truth, priors=options.priors)
-        before, after = load_if_path(options.probabilities), calibrator.transform(options.probabilities)
-        errors = [reliability(each, options.truth).error for each in (before, after)]
-        told.append(f"calibration error on these labels: {errors[0]:.5f} before, {errors[1]:.5f} after")
-    else:
-        calibrator = Calibrator.load(options.use)
+    calibrator, told = (Calibrator.load(options.use), []) if options.use is not None else _fit(options)
     if options.output is not None:
         calibrator.save(drafts[options.output])
         told.append(f"calibrator written to {options.output}")
     if options.to is not None:
-        save(drafts[options.to], calibrator.transform(options.apply))
+        after = read_candidates(options.apply, calibrator.n_labels_)
+        matrix = Candidates.of(calibrator.transform(after)).to_csr()
+        save(drafts[options.to], matrix, label_names=after.label_names, instance_names=after.instance_ids)
         told.append(f"calibrated probabilities written to {options.to}")
     return told
+
+
+def _fit(options: argparse.Namespace) -> tuple[Calibrator, list[str]]:
+    """Fit a calibrator, and say how well it does."""
+    from tailwise.inputs.paths import Source
+    from tailwise.metrics.placed_truth import place_truth
+    from tailwise.models import Calibrator, reliability
+
+    joined = place_truth(Source.of(options.probabilities), options.truth)
+    candidates, true = joined.known()
+    calibrator = Calibrator(options.calibration, by=options.by, random_state=options.seed)
+    calibrator.fit(candidates, true, priors=options.priors)
+    errors = [reliability(each, true).error for each in (candidates, calibrator.transform(candidates))]
+    told = [] if joined.note is None else [joined.note]
+    return calibrator, [*told, f"calibration error on these labels: {errors[0]:.5f} before, {errors[1]:.5f} after"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from tailwise.errors import FileError, InputError
@@ -19,6 +20,18 @@ class CommandParser(argparse.ArgumentParser):
     """A parser whose options may come from a file; those of the command line win."""
 
     takes_config = False
+    all_options: Mapping[str, frozenset[str]] = MappingProxyType({})  # of every command that takes a file, by its table
+
+    def share_options(self) -> None:
+        """Tell all commands below this parser which options each of them has, so that one file serves several."""
+        commands = [each for each in _walk(self) if each.takes_config]
+        all_options = {"-".join(each.prog.split()[1:]): frozenset(each._find_actions()) for each in commands}
+        for each in commands:
+            each.all_options = all_options
+
+    def _find_actions(self) -> dict[str, argparse.Action]:
+        """The options that a file may hold, by their keys."""
+        return {name: action for action in self._actions for name in _names_of(action)}
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse, with the values of the file that --config names as defaults."""
@@ -35,10 +48,13 @@ class CommandParser(argparse.ArgumentParser):
     def _set_values(self, path: str) -> dict[str, Any]:
         """Make the values of a file the defaults; return those of repeated options, to which argparse would add."""
         file = ConfigFile(path, self.prog.split()[1:])
-        actions = {name: action for action in self._actions for name in _names_of(action)}
-        lists = {}
+        file.check_tables(sorted(self.all_options))
+        actions, lists = self._find_actions(), {}
+        elsewhere = frozenset().union(*self.all_options.values())
         for key, value in file.values.items():
             action = actions.get(key.replace("_", "-"))
+            if action is None and file.is_at_top(key) and key.replace("_", "-") in elsewhere:
+                continue  # for another command
             if action is None:
                 file.refuse_key(key, sorted(actions))
             assert action is not None
@@ -60,7 +76,28 @@ class ConfigFile:
         tables = _parse(self._text, path)
         self.values = {key: value for key, value in tables.items() if not isinstance(value, dict)}
         self._own_table = "-".join(command)
-        self.values |= tables.get(self._own_table, {})
+        self._tables = {key: value for key, value in tables.items() if isinstance(value, dict)}
+        self.values |= self._tables.get(self._own_table, {})
+
+    def is_at_top(self, key: str) -> bool:
+        """Whether a key stands at the top of the file only, where it is for all commands that have it."""
+        return key not in self._tables.get(self._own_table, {})
+
+    def check_tables(self, known: list[str]) -> None:
+        """Refuse a table that is named after no command."""
+        import difflib
+
+        for name in self._tables:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"Did you mean [{near[0]}]?" if near else f"There are: {', '.join(known)}."
+                msg = f"{self._place_of_table(name)}: [{name}] is not a command of tailwise. {hint}"
+                raise InputError(msg)
+
+    def _place_of_table(self, name: str) -> str:
+        pattern = re.compile(rf"""^\s*\[\s*["']?{re.escape(name)}["']?\s*[].]""")
+        numbers = [x for x, line in enumerate(self._text.splitlines(), start=1) if pattern.match(line)]
+        return f"{self.path}, line {numbers[0]}" if numbers else self.path
 
     def refuse_key(self, key: str, known: list[str]) -> None:
         """Refuse a key that is no option of the command."""
@@ -126,6 +163,14 @@ def _find_path(arguments: Sequence[str] | None) -> str | None:
         return finder.parse_known_args(arguments)[0].config
     except argparse.ArgumentError:  # without a file name, about which the parser of the command complains
         return None
+
+
+def _walk(parser: CommandParser) -> Iterator[CommandParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                yield from _walk(each)
 
 
 def _names_of(action: argparse.Action) -> list[str]:

@@ -7,7 +7,13 @@ import json
 import math
 from typing import Any
 
-from tailwise.cli.options import add_command, add_json_option, add_label_weights_option, add_propensity_option
+from tailwise.cli.options import (
+    add_command,
+    add_json_option,
+    add_label_weights_option,
+    add_propensity_option,
+    parse_columns,
+)
 
 EXAMPLES = """\
 examples:
@@ -38,6 +44,12 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--probabilities", metavar="FILE", help="label probabilities, to also compute expected values")
     parser.add_argument("--filter", metavar="FILE", help="pairs of instance and label to exclude")
     parser.add_argument("--label-names", metavar="FILE", help="one name per line, for files that name their labels")
+    parser.add_argument(
+        "--columns",
+        type=parse_columns,
+        metavar="A,B",
+        help="columns of instances and labels in TRUTH, a table",
+    )
     add_label_weights_option(parser)
     parser.add_argument("--format", choices=["text", "json", "csv"], default="text", help="default: %(default)s")
     add_json_option(parser)
@@ -52,6 +64,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.propensity is not None and options.priors is None:
         msg = "--propensity needs training labels. Got no --priors. Use --priors FILE, or omit --propensity."
         raise InputError(msg)
+    columns = dict(zip(("instance", "label"), options.columns or (), strict=False))
     evaluation = evaluate(
         options.truth,
         options.selection,
@@ -65,6 +78,7 @@ def _run(options: argparse.Namespace) -> int:
         filter=options.filter,
         label_names=options.label_names,
         label_weights=options.label_weights,
+        **columns,
     )
     if options.json:
         print(_as_json(evaluation, options), end="")

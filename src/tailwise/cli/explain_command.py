@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 from typing import TYPE_CHECKING, Any
 
 from tailwise.cli.announce import without_controls
-from tailwise.cli.options import add_command, add_json_option, parse_budget
+from tailwise.cli.options import add_columns_option, add_command, add_json_option, add_names_options, parse_budget
 
 if TYPE_CHECKING:
     from tailwise.selection.explain import Explainer
@@ -39,7 +38,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-u", "--utility", help="what the selection is to maximise, for probabilities")
     parser.add_argument("-k", type=parse_budget, help="labels per instance (default: as many as the selection holds)")
     parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
-    parser.add_argument("--label-names", metavar="FILE", help="one name per line")
+    add_names_options(parser)
+    add_columns_option(parser)
     parser.add_argument("--expectation", default="exact", help="exact or semi (default: %(default)s)")
     parser.add_argument("--others", type=int, default=5, help="how many others to explain (default: %(default)s)")
     add_json_option(parser)
@@ -71,17 +71,22 @@ def _open(options: argparse.Namespace) -> tuple[Explainer, Any]:
     """Return the explainer of a run or of files, and the training frequencies."""
     from tailwise.errors import InputError
     from tailwise.inputs.paths import Source
+    from tailwise.inputs.vocabularies import read_vocabulary
     from tailwise.runs.explain_run import explainer_of_run
+    from tailwise.runs.run_folder import is_run
     from tailwise.selection.explain import explainer_of
+    from tailwise.selection.resolve import find_candidates, space_of
 
-    if os.path.isdir(options.file):
+    if is_run(options.file):
         return explainer_of_run(options.file)
     if options.selection is None or options.utility is None:
         msg = (
             "Probabilities need --selection FILE and -u UTILITY to be explained. Add them, or give the folder of a run."
         )
         raise InputError(msg)
-    source = Source.of(options.file, label_names=options.label_names)
-    priors = source.read_priors(options.priors)
+    names = read_vocabulary(options.label_names, options.language)
+    source = Source.of(options.file, label_names=names, columns=options.columns)
+    candidates, priors = find_candidates(source, None, None), source.read_priors(options.priors)
+    chosen = space_of(candidates).warn_of_missing(source.read_selection(options.selection), "selection")
     more = {"expectation": options.expectation, "priors": priors}
-    return explainer_of(source, options.utility, options.selection, options.k, **more), priors
+    return explainer_of(candidates, options.utility, chosen, options.k, **more), priors

@@ -96,6 +96,7 @@ def _explain(error: BaseException, log: argparse.Namespace) -> int:
         drop_output()
     code, words = describe_error(error, DEBUG)
     if words:
+        words = words.removeprefix("error: ") if log.as_json else words  # which the level says
         tell(words, logging.ERROR, as_json=log.as_json)
     return code
 
@@ -110,7 +111,7 @@ def _is_set(variable: str) -> bool:
     return os.environ.get(variable, "0") not in ("", "0")
 
 
-def _build_parser() -> argparse.ArgumentParser:
+def _build_parser() -> CommandParser:
     parser = CommandParser(
         prog="tailwise",
         description=DESCRIPTION,
@@ -121,6 +122,7 @@ def _build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add_parser(commands)
+    parser.share_options()
     return parser
 
 

@@ -204,18 +204,19 @@ def build_calibrator(method: str, options: argparse.Namespace) -> Calibrator:
 # Columns, names, propensities and outputs
 
 
-def add_columns_option(parser: argparse.ArgumentParser) -> None:
+def add_columns_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add --columns."""
     parser.add_argument(
         "--columns",
-        type=_parse_columns,
+        type=parse_columns,
         metavar="A,B,C",
         help="columns of instances, labels and probabilities in CSV, TSV, JSON and Parquet (default: usual names such "
         "as user_id,item_id,score)",
     )
 
 
-def _parse_columns(text: str) -> list[str]:
+def parse_columns(text: str) -> list[str]:
+    """Parse the names of columns."""
     names = [name.strip() for name in text.split(",")]
     if not 2 <= len(names) <= 4 or "" in names:
         msg = f"--columns must name two to four columns: instance,label,probability,rank. Got {text!r}."
@@ -223,7 +224,7 @@ def _parse_columns(text: str) -> list[str]:
     return names
 
 
-def add_names_options(parser: argparse.ArgumentParser) -> None:
+def add_names_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add --label-names and --language."""
     parser.add_argument(
         "--label-names",

@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import Any
 
-from tailwise.cli.options import add_command, parse_alphas
+from tailwise.cli.options import add_columns_option, add_command, add_names_options, parse_alphas
 
 EXAMPLES = """\
 examples:
@@ -38,7 +38,8 @@ def add_parser(commands: Any) -> None:
     files.add_argument("--truth", metavar="FILE", help="true labels")
     files.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
     files.add_argument("--texts", metavar="FILE", help="a title for each record, one per line")
-    files.add_argument("--label-names", metavar="FILE", help="one name per line")
+    add_names_options(files)
+    add_columns_option(files)
     files.add_argument("-u", "--utility", help="by what gains are measured (default: macro-f1)")
     files.add_argument("--title", default="Labels, record by record", help="headline of the page")
     parser.set_defaults(run=_run)
@@ -59,11 +60,13 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _report_files(options: argparse.Namespace) -> int:
+    from tailwise.inputs.vocabularies import read_vocabulary
     from tailwise.reports.records_page import report
 
     output = options.output or "report.html"
-    names = ("utility", "truth", "priors", "texts", "label_names", "title", "overwrite")
+    names = ("utility", "truth", "priors", "texts", "columns", "title", "overwrite")
     more = {name: getattr(options, name) for name in names}
+    more["label_names"] = read_vocabulary(options.label_names, options.language)
     page = report(options.probabilities, options.selection, output, **more)
     if not options.quiet:
         print(f"{len(page) / 1e6:.1f} MB written to {output}")

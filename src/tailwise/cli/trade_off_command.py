@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from tailwise.cli.options import (
+    add_columns_option,
     add_command,
     add_json_option,
     add_search_options,
@@ -38,6 +39,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--alphas", type=parse_alphas, metavar="LIST", help="weights of the second, separated by commas"
     )
+    add_columns_option(parser)
     parser.add_argument("--truth", metavar="FILE", help="true labels, for realised values")
     parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
     parser.add_argument("--max-drop", type=float, metavar="SHARE", help="recommend a point: largest loss of the first")
@@ -83,7 +85,7 @@ def _compute(options: argparse.Namespace) -> Curve:
     alphas = check_alphas(options.alphas)
     with track(total=len(alphas), title="trade-off", unit="mixtures", shown=options.progress, leave=False) as bar:
         return trade_off(
-            options.probabilities,
+            _read_columns(options),
             options.first,
             options.second,
             options.k,
@@ -93,6 +95,16 @@ def _compute(options: argparse.Namespace) -> Curve:
             on_done=lambda point: bar.update(),
             **read_search_options(options),
         )
+
+
+def _read_columns(options: argparse.Namespace) -> Any:
+    """Read the columns that were named; otherwise leave the file to be read."""
+    from tailwise.inputs.paths import Source
+    from tailwise.selection.resolve import find_candidates
+
+    if options.columns is None:
+        return options.probabilities
+    return find_candidates(Source.of(options.probabilities, columns=options.columns), None, None)
 
 
 def _write_csv(curve: Curve, path: Any) -> None:

@@ -5,13 +5,14 @@ Inputs without ids are joined by position, as rows and columns of matrices are.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.errors import InputError
+from tailwise.errors import InputError, UnknownIdsWarning
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.id_tables import TableEntries, read_table
 from tailwise.inputs.ids import Ids, describe_kinds
@@ -67,6 +68,22 @@ class Space:
             names = LabelNames(used)
         n_labels = chosen.n_labels if names is None else len(names)
         return Chosen(labels, n_labels, is_ranked=chosen.is_ranked).with_ids(ids, names)
+
+    def warn_of_missing(self, selection: Any, name: str) -> Any:
+        """Return a selection, as read from a table; if both have ids, warn of the instances that it does not hold."""
+        chosen = as_chosen(selection, name) if is_table(selection) else selection
+        own, given = self.instance_ids, getattr(chosen, "instance_ids", None)
+        if own is None or given is None or own == given:
+            return chosen
+        rows, n_found = common_rows(given, own, name, self.name)
+        if n_found < len(own):
+            first = own[int(np.argmax(rows < 0))]
+            words = (
+                f"{name} holds {n_found:,} of the {len(own):,} instances of {self.name}. The others, such as "
+                f"{first!r}, count as without labels."
+            )
+            warnings.warn(words, UnknownIdsWarning, stacklevel=4)
+        return chosen
 
     def _place_rows(self, chosen: Chosen, name: str, *, may_have_more: bool) -> NDArray:
         own, given = self.instance_ids, chosen.instance_ids

@@ -120,7 +120,7 @@ def evaluate(
         If both inputs have ids: evaluate the instances in both, or also those in one of them, with no true or no
         chosen labels. How many there are on either side is part of the printed evaluation.
     instance, label : str, optional
-        The columns of ids in truth, if it is a table. Default: columns with usual names.
+        The columns of ids in truth, if it is a table or a file of one. Default: columns with usual names.
 
     Returns
     -------

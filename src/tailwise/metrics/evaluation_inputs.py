@@ -34,7 +34,7 @@ def read_truth(truth: Any, label_names: Any = None, columns: dict[str, str] | No
         found = read_table(truth, columns, name="truth", needs_values=False)
         matrix = as_indicator(found.matrix, "truth", REMEDY)
         return Source(matrix, Contents(matrix, label_names=found.label_names, instance_names=found.instance_ids))
-    source = Source.of(truth, label_names)
+    source = Source.of(truth, label_names, columns)
     if source.path is not None:
         return replace(source, matrix=as_labels(source.matrix, source.path))
     return Source(as_indicator(truth, "truth", REMEDY))

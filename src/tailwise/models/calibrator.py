@@ -18,6 +18,8 @@ from tailwise.inputs.checks import check_choice, check_size
 from tailwise.inputs.paths import Source
 from tailwise.metrics.evaluation_inputs import read_priors, read_truth
 from tailwise.metrics.frequency import DEFAULT_EDGES, check_edges
+from tailwise.metrics.joined import Joined
+from tailwise.metrics.placed_truth import check_n_labels
 from tailwise.models.adapters.shortlists import own_csr
 from tailwise.models.calibration_curves import FITTERS, CalibrationCurve, InContext, describe_context
 from tailwise.models.calibrator_file import FITTED, load_fitted, save_fitted
@@ -71,6 +73,8 @@ class Calibrator(BaseEstimator):
         Frequency bin of each label; None if there is one curve for all.
     label_counts_ : ndarray of shape (m,), or None
         Training count of each label, if given and used.
+    label_names_ : LabelNames or None
+        The names of the labels, if bins or counts of labels are used and probabilities named their labels.
 
     Examples
     --------
@@ -104,7 +108,9 @@ class Calibrator(BaseEstimator):
         probabilities : array_like or path
             Label probabilities of a held-out batch, in any form that :meth:`Candidates.of` accepts, or a file.
         truth : array_like, sparse matrix or path
-            Its true labels as a 0/1 matrix of shape (n, m). True labels that are not candidates are ignored.
+            Its true labels as a 0/1 matrix of shape (n, m). True labels that are not candidates are ignored. Where
+            both have ids, as tables and many files do, they are joined by id: instances that only one of them holds
+            are left out, as are labels that only truth has. Otherwise rows and columns must be in the same order.
         priors : LabelPriors, array_like, sparse matrix or path, optional
             Training labels: required for ``by="frequency"``, optional for ``method="context"``.
 
@@ -115,23 +121,25 @@ class Calibrator(BaseEstimator):
         """
         check_parameters(self)
         candidates, true = read_pair(probabilities, truth)
-        label_priors = read_priors(priors, Source(true))
+        label_priors = read_priors(priors, Source(true), Joined(true, label_names=candidates.label_names))
         label_bins = self._find_label_bins(label_priors)
         is_true = find_true(candidates, true)
         if not is_true.any():
             msg = (
                 "truth must contain at least one candidate of probabilities. Got none. "
-                "Check that the rows of both are in the same order."
+                "Check that the rows of both are in the same order, or have the same ids."
             )
             raise InputError(msg)
         label_counts = None if label_priors is None or self.method != "context" else label_priors.counts
         curves = self._fit_curves(candidates, is_true, label_bins, label_counts)
+        names = None if label_bins is None and label_counts is None else candidates.label_names
         # Assigned at once, so that Ctrl-C leaves the calibrator unchanged.
-        self.n_labels_, self.curves_, self.label_bins_, self.label_counts_ = (
+        self.n_labels_, self.curves_, self.label_bins_, self.label_counts_, self.label_names_ = (
             candidates.n_labels,
             curves,
             label_bins,
             label_counts,
+            names,
         )
         return self
 
@@ -169,7 +177,7 @@ class Calibrator(BaseEstimator):
         predicted = predict_out_of_fold(estimator, X, Y, folds, self.random_state, options, progress=progress)
         return self.fit(predicted, true, priors=true)
 
-    def transform(self, probabilities: Any) -> sp.csr_array:
+    def transform(self, probabilities: Any) -> sp.csr_array | Candidates:
         """Calibrate probabilities.
 
         Parameters
@@ -179,18 +187,31 @@ class Calibrator(BaseEstimator):
 
         Returns
         -------
-        csr_array of shape (n, m)
-            The same candidates with calibrated probabilities, in the precision of the input.
+        csr_array of shape (n, m), or Candidates
+            The same candidates with calibrated probabilities, in the precision of the input; Candidates with its ids
+            if the input is a table, Candidates or a file with ids.
         """
         check_is_fitted(self)
         candidates = read_candidates(probabilities, self.n_labels_)
         rows, after = candidates.rows, np.empty_like(candidates.rows.values)
-        context = describe_context(rows, self.label_counts_) if isinstance(self.curves_[0], InContext) else None
-        for curve, own in zip(
-            self.curves_, _find_members(rows.labels, self.label_bins_, len(self.curves_)), strict=True
-        ):
+        bins, counts = (self._of_labels(each, candidates) for each in (self.label_bins_, self.label_counts_))
+        context = describe_context(rows, counts) if isinstance(self.curves_[0], InContext) else None
+        for curve, own in zip(self.curves_, _find_members(rows.labels, bins, len(self.curves_)), strict=True):
             after[own] = curve(rows.values[own], None if context is None else context[own])
-        return own_csr(Candidates(rows.indptr, rows.labels, after, candidates.n_labels))
+        calibrated = candidates.with_entries(rows.indptr, rows.labels, after)
+        has_ids = candidates.label_names is not None or candidates.instance_ids is not None
+        return calibrated if has_ids else own_csr(calibrated)
+
+    def _of_labels(self, values: NDArray | None, candidates: Candidates) -> NDArray | None:
+        """Values of the fitted labels for those of other candidates; labels that are new never occurred in training."""
+        own, given = self.label_names_, candidates.label_names
+        if values is None:
+            return None
+        if own is None or given is None:
+            check_n_labels(candidates, values.size)
+            return values
+        numbers = own.positions_of(given)
+        return np.where(numbers >= 0, values[numbers], values.dtype.type(0))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted calibrator to an .npz file."""

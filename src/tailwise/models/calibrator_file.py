@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from tailwise.datasets.formats.saved_object import read_object, write_object
 from tailwise.errors import FileError
+from tailwise.inputs.label_names import LabelNames, plain_names
 from tailwise.models.calibration_curves import CURVES, CalibrationCurve, InContext, Logistic
 
 KIND, VERSION = "tailwise calibrator", 2
-FITTED = ("n_labels_", "curves_", "label_bins_", "label_counts_")
+FITTED = ("n_labels_", "curves_", "label_bins_", "label_counts_", "label_names_")
 BY_LABEL = ("label_bins_", "label_counts_")
 RULE = "be a complete file that Calibrator.save (tailwise train --calibrator) wrote"
 REMEDY = "Copy it again, or fit and save again."
@@ -33,6 +34,7 @@ def save_fitted(path: str | os.PathLike[str], parameters: dict[str, Any], fitted
     }
     header = {
         "n_labels": fitted["n_labels_"],
+        "label_names": plain_names(fitted["label_names_"]),
         "curve": type(curves[0]).__name__,
         "n_curves": len(curves),
         "parameters": {**parameters, "bins": bins, "random_state": int(parameters["random_state"])},
@@ -64,12 +66,14 @@ def _unpack(header: dict[str, Any], arrays: dict[str, NDArray]) -> tuple[dict[st
     curves = tuple(curve(*(_as_stored(arrays[f"{part} {b}"]) for part in curve._fields)) for b in range(n_curves))
     by_label = {name: arrays.get(name) for name in BY_LABEL}
     bins = by_label["label_bins_"]
+    names = LabelNames.of(header.get("label_names"))  # which older files lack
     is_whole = all(each is None or each.shape == (n_labels,) for each in by_label.values())
+    is_whole = is_whole and (names is None or len(names) == n_labels)
     is_fit = bins is None or (bins.dtype.kind in "iu" and bins.min() >= 0 and bins.max() < n_curves)
     if not (is_whole and is_fit and curves and all(map(_gives_probabilities, curves))):
         msg = "its arrays do not fit together"
         raise ValueError(msg)
-    fitted = {"n_labels_": n_labels, "curves_": curves, **by_label}
+    fitted = {"n_labels_": n_labels, "curves_": curves, **by_label, "label_names_": names}
     return {**parameters, "bins": tuple(parameters["bins"])}, fitted
 
 

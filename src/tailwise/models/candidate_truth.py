@@ -8,33 +8,23 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
-from tailwise.inputs.paths import load_if_path
-from tailwise.metrics.evaluation_inputs import read_truth
+from tailwise.inputs.paths import Source
+from tailwise.metrics.placed_truth import check_n_labels, place_truth
 
 
 def read_candidates(probabilities: Any, n_labels: int) -> Candidates:
-    """Read the candidates of a batch with a known number of labels."""
-    candidates = Candidates.of(load_if_path(probabilities))
-    if candidates.n_labels != n_labels:
-        msg = (
-            f"probabilities must have {n_labels} labels. Got {candidates.n_labels}. For a pair or a table, "
-            f"use Candidates.of(probabilities, n_labels={n_labels})."
-        )
-        raise InputError(msg)
+    """Read the candidates of a batch with their ids; without names of labels, their number must be known."""
+    source = Source.of(probabilities).widened(n_labels)
+    candidates = Candidates.of(source.matrix).with_names(source.names, source.instance_ids)
+    if candidates.label_names is None:
+        check_n_labels(candidates, n_labels)
     return candidates
 
 
 def read_pair(probabilities: Any, truth: Any) -> tuple[Candidates, sp.csr_array]:
-    """Read candidates and true labels of the same instances and labels."""
-    source = read_truth(truth)
-    true = source.matrix
-    candidates = read_candidates(source.read_matrix(probabilities), true.shape[1])
-    if candidates.n_instances != true.shape[0]:
-        msg = f"probabilities must have the {true.shape[0]} instances of truth. Got {candidates.n_instances}."
-        raise InputError(msg)
-    return candidates, true
+    """Read the candidates and true labels of the instances that both hold, by id where both have ids."""
+    return place_truth(Source.of(probabilities), truth).known()
 
 
 def find_true(candidates: Candidates, truth: sp.csr_array) -> NDArray:

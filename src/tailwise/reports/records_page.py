@@ -14,10 +14,12 @@ from tailwise.errors import FileError, InputError
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.paths import Source, is_path
 from tailwise.metrics import evaluate
+from tailwise.metrics.placed_truth import PlacedTruth, place_truth
 from tailwise.reports.templates import render
 from tailwise.reports.words import change_text, count_text, metric_title, percent, top_text
 from tailwise.selection import Selection, expected_utility, select
 from tailwise.selection.explain import Explainer, explainer_of
+from tailwise.selection.resolve import find_candidates, space_of
 
 N_OTHERS = 3
 METRICS = ("precision", "macro-precision", "macro-recall", "macro-f1", "coverage")
@@ -46,6 +48,7 @@ def report(
     priors: Any = None,
     texts: Any = None,
     label_names: Any = None,
+    columns: Any = None,
     title: str = "Labels, record by record",
     overwrite: bool = False,
 ) -> str:
@@ -56,19 +59,23 @@ def report(
     probabilities : array_like or path
         Label probabilities of any model, as for :func:`select`.
     selection : Selection, array_like or path
-        The labels chosen for each record, by tailwise or another tool.
+        The labels chosen for each record, by tailwise or another tool. With ids it is joined by id; records that it
+        does not hold are shown without labels, and a warning says how many they are.
     output : path, optional
         File to write the page to.
     utility : Utility or str
         By what gains are measured. Default: what a :class:`Selection` maximised, else macro-F1.
     truth : 0/1 matrix or path, optional
-        True labels, to evaluate the selection and mark labels that are right.
+        True labels, to evaluate the selection and mark labels that are right. With ids they are joined by id, and may
+        be known for some of the records only.
     priors : LabelPriors, 0/1 matrix or path, optional
         Training labels, to show training frequencies.
     texts : sequence of str or path, optional
         A title for each record; in a file, one per line.
     label_names : sequence of str or path, optional
         Names of the labels, if the files do not hold them.
+    columns : sequence of str, optional
+        Columns of instances, labels and probabilities in a file of probabilities, as for :func:`tailwise.load`.
     title : str
         The headline of the page.
     overwrite : bool
@@ -87,25 +94,25 @@ def report(
     >>> page.startswith("<!DOCTYPE html>")
     True
     """
+    source = Source.of(probabilities, label_names=label_names, columns=columns)
     if output is None:
-        return _render(probabilities, selection, utility, truth, priors, texts, label_names, title)
+        return _render(source, selection, utility, truth, priors, texts, title)
     with reserved_file(output, overwrite=overwrite) as draft:
-        page = _render(probabilities, selection, utility, truth, priors, texts, label_names, title)
+        page = _render(source, selection, utility, truth, priors, texts, title)
         with written_beside(draft) as file:
             file.write(page.encode("utf-8", "replace"))
     return page
 
 
-def _render(
-    probabilities: Any, selection: Any, utility: Any, truth: Any, priors: Any, texts: Any, label_names: Any, title: str
-) -> str:
-    source = Source.of(probabilities, label_names=label_names)
+def _render(source: Source, selection: Any, utility: Any, truth: Any, priors: Any, texts: Any, title: str) -> str:
     if utility is None:
         utility = selection.utility if isinstance(selection, Selection) else "macro-f1"
     found_priors = source.read_priors(priors)
-    explainer = explainer_of(source, utility, selection, priors=found_priors)
+    candidates = find_candidates(source, None, None)
+    chosen = space_of(candidates).warn_of_missing(source.read_selection(selection), "selection")
+    explainer = explainer_of(candidates, utility, chosen, priors=found_priors)
     n, k = explainer.chosen.n_instances, explainer.chosen.labels.shape[1]
-    true = None if truth is None else source.read_matrix(truth)
+    true = None if truth is None else place_truth(source, truth)
     sizes = (explainer.chosen.labels != EMPTY).sum(axis=1)
     top = select(explainer.candidates, "precision", np.minimum(sizes, explainer.candidates.sizes), fill="none")
     data = _collect(explainer, top, true, _read_texts(texts, n), explainer.count_training(found_priors))
@@ -125,7 +132,7 @@ def _render(
     )
 
 
-def _summarise(explainer: Explainer, top: Chosen, truth: Any, k: int) -> dict[str, Any]:
+def _summarise(explainer: Explainer, top: Chosen, truth: PlacedTruth | None, k: int) -> dict[str, Any]:
     """Compare the selection with the most probable labels, by the true labels or by expectation."""
     chosen = explainer.chosen
     both = [_measure(explainer, each, truth) for each in (top, chosen)]
@@ -144,7 +151,7 @@ def _summarise(explainer: Explainer, top: Chosen, truth: Any, k: int) -> dict[st
     rows.append({**counts, "change": f"{used[1] - used[0]:+,}"})
     return {
         "rows": rows,
-        "measured": "expected" if truth is None else "on the true labels",
+        "measured": "expected" if truth is None else _name_measured(truth),
         "lead": f"{count_text(used[1])} different labels are chosen for {count_text(chosen.n_instances)} records; "
         f"{top_text(k)} of each record would use {count_text(used[0])}.",
         "note": "Precision looks at records: how many of the labels given are right. The macro measures and "
@@ -152,15 +159,21 @@ def _summarise(explainer: Explainer, top: Chosen, truth: Any, k: int) -> dict[st
     }
 
 
-def _measure(explainer: Explainer, chosen: Chosen, truth: Any) -> dict[str, float]:
+def _name_measured(truth: PlacedTruth) -> str:
+    few = "" if truth.is_known.all() else f" of {count_text(int(truth.is_known.sum()))} records"
+    return f"on the true labels{few}"
+
+
+def _measure(explainer: Explainer, chosen: Chosen, truth: PlacedTruth | None) -> dict[str, float]:
     if truth is not None:
-        found = evaluate(truth, chosen, list(METRICS))
+        few = Chosen(chosen.labels[truth.is_known], chosen.n_labels, is_ranked=chosen.is_ranked)
+        found = evaluate(truth.known()[1], few, list(METRICS))
         return {name: found[name] for name in METRICS}
     return {name: expected_utility(explainer.candidates, name, chosen) for name in METRICS}
 
 
 def _collect(
-    explainer: Explainer, top: Chosen, truth: Any, texts: list[str] | None, training: NDArray | None
+    explainer: Explainer, top: Chosen, truth: PlacedTruth | None, texts: list[str] | None, training: NDArray | None
 ) -> dict[str, Any]:
     """Return what the page shows, in few and short numbers."""
     m, names, ids = explainer.candidates.n_labels, explainer.candidates.label_names, explainer.instance_ids
@@ -191,12 +204,10 @@ def _short(value: float, digits: int) -> float:
     return float(f"{value:.{digits}g}")
 
 
-def _list_true(truth: Any) -> list[list[int]]:
-    import scipy.sparse as sp
-
-    matrix = sp.csr_array(truth)
-    matrix.eliminate_zeros()
-    return [row.tolist() for row in np.split(matrix.indices, matrix.indptr[1:-1])]
+def _list_true(truth: PlacedTruth) -> list[list[int] | None]:
+    """Return the true labels of each record; None where they are not known."""
+    rows = np.split(truth.matrix.indices, truth.matrix.indptr[1:-1])
+    return [row.tolist() if is_known else None for row, is_known in zip(rows, truth.is_known, strict=True)]
 
 
 def _read_texts(texts: Any, n_instances: int) -> list[str] | None:

@@ -76,6 +76,11 @@ class RunFolder:
         return f"label {label}" if self.names is None else self.names.title_of(label)
 
 
+def is_run(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is the folder of a run, finished or not; any other folder holds files to be read as one."""
+    return any((Path(path) / name).is_file() for name in (RUN_RECORD, UNFINISHED))
+
+
 def read_run_folder(path: str | os.PathLike[str]) -> RunFolder:
     """Read a folder; all files that its record lists must exist."""
     folder = Path(path)

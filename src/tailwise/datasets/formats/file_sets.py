@@ -111,9 +111,7 @@ def _stack(path: Any, files: Sequence[str], parts: Sequence[Contents]) -> Conten
     has_ranks = all(part.ranks is not None for part in parts)
     has_ids = all(part.instance_names is not None for part in parts)
     if not has_ids and any(part.instance_names is not None for part in parts):
-        msg = (
-            f"The files of {_call(path)} must all name or all number their instances. Some name them."
-        )
+        msg = f"The files of {_call(path)} must all name or all number their instances. Some name them."
         raise FileError(msg)
     ids = Ids([name for part in parts for name in part.instance_names or ()]).check_unique() if has_ids else None
     return replace(

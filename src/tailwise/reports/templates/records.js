@@ -23,7 +23,7 @@
   }
 
   const own = data.own.map(entries), others = data.others.map(entries);
-  const isTrue = (i, j) => data.truth !== null && data.truth[i].includes(j);
+  const isTrue = (i, j) => data.truth !== null && data.truth[i] !== null && data.truth[i].includes(j);
   const words = own.map((row, i) =>
     [i, id(i), title(i), ...row.map((each) => name(each.label))].join("\n").toLowerCase());
 
@@ -66,7 +66,7 @@
     const top = element("p", data.topTitle + ": ");
     top.append(tags(i, data.top[i]));
     box.append(top);
-    if (data.truth !== null) {
+    if (data.truth !== null && data.truth[i] !== null) {
       const truth = element("p", "True labels: ");
       truth.append(tags(i, data.truth[i]));
       box.append(truth);
@@ -133,7 +133,7 @@
   function saveRecords() {
     const rows = [["record", "title", "label", "probability", "rank", "gain", ...(data.truth ? ["true"] : [])]];
     own.forEach((row, i) => row.forEach((each) => rows.push([
-      id(i), title(i), name(each.label), each.probability, each.rank, each.gain, ...(data.truth ? [Number(isTrue(i, each.label))] : []),
+      id(i), title(i), name(each.label), each.probability, each.rank, each.gain, ...(data.truth ? [data.truth[i] ? Number(isTrue(i, each.label)) : ""] : []),
     ])));
     save("records.csv", rows);
   }
