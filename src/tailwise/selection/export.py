@@ -41,7 +41,8 @@ def _columns_of(selection: Selection) -> dict[str, Any]:
     if names is not None and names.titles is not None:
         columns["name"] = _take(np.array(names.titles, dtype=object), labels)
     for name, values in (("probability", selection.probabilities), ("gain", selection.gains)):
-        columns[name] = values[instances, slots]
+        if values is not None:
+            columns[name] = values[instances, slots]
     return columns
 
 

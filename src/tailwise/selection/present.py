@@ -203,18 +203,18 @@ class Selection(Chosen):
         return self._explainer.explain_label(label, others=others, priors=priors)
 
     @property
-    def probabilities(self) -> NDArray:
-        """The probability of each label; NaN for an empty slot."""
+    def probabilities(self) -> NDArray | None:
+        """The probability of each label; NaN for an empty slot. None for a selection made on a label tree."""
         return self._slots[0]
 
     @property
-    def gains(self) -> NDArray:
-        """What the utility would lose without each label; NaN for an empty slot."""
+    def gains(self) -> NDArray | None:
+        """What the utility would lose without each label; NaN for an empty slot. None as for probabilities."""
         return self._slots[1]
 
     @cached_property
-    def _slots(self) -> tuple[NDArray, NDArray]:
-        return self._explainer.list_slots()
+    def _slots(self) -> tuple[NDArray | None, NDArray | None]:
+        return (None, None) if self.problem is None else self._explainer.list_slots()
 
     @cached_property
     def _explainer(self) -> Explainer:
