@@ -264,3 +264,11 @@ def test_an_earlier_selection_without_ids_is_matched_by_position():
         InputError, match=r"exclude must have the 3 instances and 5 labels of probabilities\. Got 4 and 5"
     ):
         tw.select(PROBABILITIES[:3], "macro-f1", 2, exclude=first)
+
+
+def test_exclusions_whose_ids_are_of_another_kind_are_refused():
+    pandas = pytest.importorskip("pandas")
+    scores = pandas.DataFrame({"user_id": ["1", "1"], "item_id": ["a", "b"], "score": [0.9, 0.4]})
+    bought = pandas.DataFrame({"user_id": [1], "item_id": ["a"]})
+    with pytest.raises(InputError, match=r"ids of instances of one kind\. The ids of exclude are integers .* are text"):
+        tw.select(scores, "precision", k=1, exclude=bought)

@@ -17,6 +17,7 @@ from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import is_integer
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.id_tables import read_table
+from tailwise.inputs.ids import Ids, describe_kinds
 from tailwise.inputs.matrices import as_array, as_indicator
 from tailwise.inputs.table_columns import is_table
 from tailwise.kernels.rows import Excluded, mark_excluded
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from tailwise.inputs.ids import Ids
 
 __all__ = [
     "NOTHING_EXCLUDED",
@@ -157,7 +156,12 @@ def _match(what: str, theirs: Ids | None, ours: Ids | None, size: int, own_size:
     we have integers.
     """
     if theirs is not None and ours is not None:
-        return ours.positions_of(theirs)
+        found = ours.positions_of(theirs)
+        if found.size and (found < 0).all() and theirs.kind != ours.kind:
+            kinds = describe_kinds(theirs, ours, "exclude", "probabilities")
+            msg = f"exclude and probabilities must have ids of {what}s of one kind. {kinds}"
+            raise InputError(msg)
+        return found
     if theirs is None:
         is_id = from_table and ours is not None and ours.values.dtype.kind in "iu"
         numbers = np.arange(size)
