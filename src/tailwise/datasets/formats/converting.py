@@ -77,7 +77,7 @@ def _stream(source: Any, target: Any, reader: Format, writer: Format, columns: A
 
     try:
         writer.write_blocks(target, counted())
-    except MachineError:  # a full disk, for instance, which a second attempt would not mend
+    except MachineError:  # a full disk, for instance, which a second attempt would not fix
         raise
     except FileError:
         return None
