@@ -111,8 +111,8 @@ class Quadrature:
     def place(self, labels: NDArray, q: NDArray, n_rows: int, at_least: NDArray | None = None) -> kernels.Nodes:
         """Nodes of labels that are selected q times in all, nothing selected in the batch yet.
 
-        The generating function of the candidates is still to be multiplied in. For bounds, known hits elsewhere lose
-        what they lose `at_least` with so many selections in the batch, and not more.
+        The generating function of the candidates is still to be multiplied in. For bounds, `at_least` is the smallest
+        number of selections in the batch: known hits elsewhere lose what that many selections cost them.
         """
         plain, negative, product = (self._count(kind) for kind in ("hits", "false-positives", "jaccard"))
         nodes = kernels.Nodes(
