@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tailwise.inputs.candidates import Candidates
     from tailwise.inputs.totals import Totals
     from tailwise.metrics import Evaluation, evaluate
-    from tailwise.models import Calibrator, LabelTree, reliability, shift_to_priors
+    from tailwise.models import Calibrator, LabelTree, TextFeatures, reliability, shift_to_priors
     from tailwise.online import OnlineSelector
     from tailwise.reports.records_page import report
     from tailwise.runs.run import Run, run
@@ -42,6 +42,7 @@ _HOMES = {
     "OnlineSelector": "tailwise.online",
     "Run": "tailwise.runs.run",
     "Selection": "tailwise.selection",
+    "TextFeatures": "tailwise.models",
     "Totals": "tailwise.inputs.totals",
     "certify": "tailwise.selection",
     "datasets": "tailwise",
@@ -71,6 +72,7 @@ __all__ = [
     "OnlineSelector",
     "Run",
     "Selection",
+    "TextFeatures",
     "Totals",
     "certify",
     "datasets",

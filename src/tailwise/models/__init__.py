@@ -6,6 +6,16 @@ from tailwise.models.plt_greedy import TreeSelection
 from tailwise.models.plt_search import Found
 from tailwise.models.prior_shift import shift_to_priors
 from tailwise.models.reliability import reliability
+from tailwise.models.text_features import TextFeatures
 from tailwise.models.tree import Tree
 
-__all__ = ["Calibrator", "Found", "LabelTree", "Tree", "TreeSelection", "reliability", "shift_to_priors"]
+__all__ = [
+    "Calibrator",
+    "Found",
+    "LabelTree",
+    "TextFeatures",
+    "Tree",
+    "TreeSelection",
+    "reliability",
+    "shift_to_priors",
+]

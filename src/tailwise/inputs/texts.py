@@ -1,0 +1,43 @@
+"""Checks of texts that users pass in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tailwise.errors import InputError
+
+__all__ = ["are_texts", "check_texts"]
+
+
+def are_texts(values: Any) -> bool:
+    """Whether values look like a list of texts rather than a matrix."""
+    if isinstance(values, (list, tuple)):
+        return bool(values) and isinstance(values[0], str)
+    shape, kind = getattr(values, "shape", None), getattr(getattr(values, "dtype", None), "kind", None)
+    if shape is None or len(shape) != 1 or shape[0] == 0:
+        return False
+    return kind in ("U", "T") or isinstance(next(iter(values)), str)
+
+
+def check_texts(texts: Any, name: str = "texts") -> list[str]:
+    """Return a list of texts; refuse a single text, other types, and texts without a word."""
+    rule = f"{name} must be a list of texts, one for each instance"
+    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+        msg = f"{rule}. Got {texts!r:.60}. Use [text] for a single one."
+        raise InputError(msg)
+    if len(getattr(texts, "shape", (0,))) != 1:
+        msg = f"{rule}. Got an array of shape {texts.shape}. Pass one column."  # type: ignore[attr-defined]
+        raise InputError(msg)
+    found = list(texts)
+    if not found:
+        msg = f"{rule}. Got an empty list. Pass at least one text."
+        raise InputError(msg)
+    for row, text in enumerate(found):
+        if not isinstance(text, str):
+            msg = f"{rule}. Got {text!r:.60} of type {type(text).__name__} in row {row}. Convert it with str()."
+            raise InputError(msg)
+        if not text or text.isspace():
+            msg = f"{rule}, with at least one word. Got an empty text in row {row}. Remove it, or write 'untitled'."
+            raise InputError(msg)
+    return [str(text) for text in found]
