@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from tailwise.inputs.candidates import Candidates
     from tailwise.inputs.totals import Totals
     from tailwise.metrics import Evaluation, evaluate
-    from tailwise.models import Calibrator, LabelTree, TextFeatures, reliability, shift_to_priors
+    from tailwise.models import (
+        Calibrator,
+        LabelTree,
+        Model,
+        SideBySide,
+        TextFeatures,
+        load_model,
+        reliability,
+        shift_to_priors,
+    )
     from tailwise.online import OnlineSelector
     from tailwise.reports.records_page import report
     from tailwise.runs.run import Run, run
@@ -39,9 +48,11 @@ _HOMES = {
     "Evaluation": "tailwise.metrics",
     "LabelPriors": "tailwise.utilities",
     "LabelTree": "tailwise.models",
+    "Model": "tailwise.models",
     "OnlineSelector": "tailwise.online",
     "Run": "tailwise.runs.run",
     "Selection": "tailwise.selection",
+    "SideBySide": "tailwise.models",
     "TextFeatures": "tailwise.models",
     "Totals": "tailwise.inputs.totals",
     "certify": "tailwise.selection",
@@ -49,6 +60,7 @@ _HOMES = {
     "evaluate": "tailwise.metrics",
     "expected_utility": "tailwise.selection",
     "load": "tailwise.datasets",
+    "load_model": "tailwise.models",
     "monte_carlo": "tailwise.expectations.drawn",
     "reliability": "tailwise.models",
     "report": "tailwise.reports.records_page",
@@ -69,9 +81,11 @@ __all__ = [
     "Evaluation",
     "LabelPriors",
     "LabelTree",
+    "Model",
     "OnlineSelector",
     "Run",
     "Selection",
+    "SideBySide",
     "TextFeatures",
     "Totals",
     "certify",
@@ -79,6 +93,7 @@ __all__ = [
     "evaluate",
     "expected_utility",
     "load",
+    "load_model",
     "monte_carlo",
     "reliability",
     "report",

@@ -11,7 +11,7 @@ from reference import label_tree as reference
 
 import tailwise as tw
 from tailwise.errors import FileError
-from tailwise.models.tree_file import MAGIC, PREFIX, START, VERSION
+from tailwise.models.model_file import MAGIC, PREFIX, START, VERSION
 
 FEATURES, TRUTH = reference.random_data(13, n=50, m=15)
 MODELS = {

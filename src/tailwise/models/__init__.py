@@ -2,10 +2,12 @@
 
 from tailwise.models.calibrator import Calibrator
 from tailwise.models.label_tree import LabelTree
+from tailwise.models.model import Model, load_model
 from tailwise.models.plt_greedy import TreeSelection
 from tailwise.models.plt_search import Found
 from tailwise.models.prior_shift import shift_to_priors
 from tailwise.models.reliability import reliability
+from tailwise.models.side_by_side import SideBySide
 from tailwise.models.text_features import TextFeatures
 from tailwise.models.tree import Tree
 
@@ -13,9 +15,12 @@ __all__ = [
     "Calibrator",
     "Found",
     "LabelTree",
+    "Model",
+    "SideBySide",
     "TextFeatures",
     "Tree",
     "TreeSelection",
+    "load_model",
     "reliability",
     "shift_to_priors",
 ]

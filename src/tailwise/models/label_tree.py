@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -25,15 +24,17 @@ from tailwise.models.features import (
     check_parameters,
     check_random,
 )
+from tailwise.models.model import SavedModel
+from tailwise.models.model_file import Packed
 from tailwise.models.plt_greedy import TreeSelection, select_on_tree
 from tailwise.models.plt_search import Found
 from tailwise.models.tree_ensemble import search_trees
-from tailwise.models.tree_file import load_tree, save_tree
+from tailwise.models.tree_file import pack_tree, unpack_tree
 from tailwise.models.tree_fitting import fit_trees
 from tailwise.utilities import LabelPriors, Utility
 
 
-class LabelTree(ClassifierMixin, BaseEstimator):
+class LabelTree(SavedModel, ClassifierMixin, BaseEstimator):
     r"""Probabilistic label tree: estimates probabilities of many labels from sparse features.
 
     The labels are the leaves of a tree. Each node v has a classifier for instances that reach its parent, which
@@ -111,6 +112,8 @@ class LabelTree(ClassifierMixin, BaseEstimator):
     >>> model.select(np.eye(4), "macro-recall", k=1).labels.ravel()
     array([0, 1, 2, 2], dtype=int32)
     """
+
+    kind = "tree"
 
     def __init__(
         self,
@@ -283,15 +286,19 @@ class LabelTree(ClassifierMixin, BaseEstimator):
             raise AttributeError(msg)
         return np.arange(self.n_labels_)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to a file that :meth:`load` maps into memory."""
+    def check_parameters(self) -> None:
+        """Refuse invalid parameters, as `fit` does."""
+        check_parameters(self)
+
+    def pack(self) -> Packed:
+        """Take the fitted estimator apart, for `save` and for models that contain it."""
         self._fitted_labels()
-        save_tree(self, path)
+        return pack_tree(self)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> LabelTree:
-        """Read an estimator that :meth:`save` wrote; weights are mapped, not copied, and nothing is unpickled."""
-        return load_tree(cls, path)
+    def unpack(cls, packed: Packed) -> LabelTree:
+        """Put an estimator together again."""
+        return unpack_tree(cls, packed)
 
     def _fitted_labels(self) -> int:
         check_is_fitted(self)
