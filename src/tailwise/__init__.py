@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tailwise.metrics import Evaluation, evaluate
     from tailwise.models import (
         Calibrator,
+        Embeddings,
         LabelTree,
         Model,
         SideBySide,
@@ -45,6 +46,7 @@ _HOMES = {
     "Candidates": "tailwise.inputs.candidates",
     "Certificate": "tailwise.certificates",
     "Curve": "tailwise.experiments",
+    "Embeddings": "tailwise.models",
     "Evaluation": "tailwise.metrics",
     "LabelPriors": "tailwise.utilities",
     "LabelTree": "tailwise.models",
@@ -78,6 +80,7 @@ __all__ = [
     "Candidates",
     "Certificate",
     "Curve",
+    "Embeddings",
     "Evaluation",
     "LabelPriors",
     "LabelTree",

@@ -1,6 +1,7 @@
 """Models that estimate label probabilities, their calibration, and reliability diagrams."""
 
 from tailwise.models.calibrator import Calibrator
+from tailwise.models.embeddings import Embeddings
 from tailwise.models.label_tree import LabelTree
 from tailwise.models.model import Model, load_model
 from tailwise.models.plt_greedy import TreeSelection
@@ -13,6 +14,7 @@ from tailwise.models.tree import Tree
 
 __all__ = [
     "Calibrator",
+    "Embeddings",
     "Found",
     "LabelTree",
     "Model",
