@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tailwise import datasets, utilities
     from tailwise.certificates import Certificate
     from tailwise.datasets import load, save
+    from tailwise.datasets.store import open_store
     from tailwise.expectations.drawn import monte_carlo
     from tailwise.experiments import Curve, trade_off
     from tailwise.inputs.candidates import Candidates
@@ -63,6 +64,7 @@ _HOMES = {
     "expected_utility": "tailwise.selection",
     "load": "tailwise.datasets",
     "load_model": "tailwise.models",
+    "open_store": "tailwise.datasets.store",
     "monte_carlo": "tailwise.expectations.drawn",
     "reliability": "tailwise.models",
     "report": "tailwise.reports.records_page",
@@ -98,6 +100,7 @@ __all__ = [
     "load",
     "load_model",
     "monte_carlo",
+    "open_store",
     "reliability",
     "report",
     "run",

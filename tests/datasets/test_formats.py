@@ -42,6 +42,7 @@ SCORES = {
     "a.csv.gz": "csv",
     "a.tsv.zst": "tsv",
     "a.parquet": "parquet",
+    "a.store": "store",
     "split.txt": "split",
 }
 RANKED = ["a.npz", "a-labels.npy", "a.txt", "a.txt.gz", "a.jsonl", "a.json", "a.csv", "a.tsv", "a.parquet"]
@@ -105,7 +106,8 @@ def test_equal_matrices_give_equal_bytes(tmp_path, dense, name):
     contents = []
     for form in (dense, sp.coo_array(dense)):
         save(tmp_path / name, form, format=format_of(name))
-        contents.append((tmp_path / name).read_bytes())
+        files = [tmp_path / name] if (tmp_path / name).is_file() else sorted((tmp_path / name).iterdir())
+        contents.append([file.read_bytes() for file in files])
     assert contents[0] == contents[1]
 
 

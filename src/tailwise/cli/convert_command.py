@@ -17,6 +17,8 @@ examples:
       a folder of Annif's suggestions, with the titles of a vocabulary
   tailwise convert part-1.parquet part-2.parquet all.csv
       several files as one
+  tailwise convert parts/ batch.store
+      a store, which select maps instead of reading it: for batches larger than memory
   tailwise convert chosen.npz - | head
       CSV on standard output
 """
@@ -29,7 +31,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "source", metavar="IN", nargs="+", help="what to read: files, a directory, a pattern, or - for standard input"
     )
-    parser.add_argument("output", metavar="OUT", help="file to write, or - for CSV on standard output")
+    parser.add_argument("output", metavar="OUT", help="file or store to write, or - for CSV on standard output")
     add_columns_option(parser)
     add_names_options(parser)
     parser.add_argument("--format", help="format of OUT, if its suffix is ambiguous: records, predictions, ...")
@@ -38,8 +40,11 @@ def add_parser(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from tailwise.datasets.formats.converting import convert
+    from tailwise.datasets.formats.converting import convert, convert_to_store
     from tailwise.datasets.formats.output_files import reserved_file
+    from tailwise.datasets.formats.output_folders import claimed_folder
+    from tailwise.datasets.formats.registry import find_format_to_write
+    from tailwise.datasets.formats.store_files import store_folder
     from tailwise.inputs.vocabularies import read_vocabulary
 
     is_stream = options.output == STREAM
@@ -47,8 +52,14 @@ def _run(options: argparse.Namespace) -> int:
     with inputs_in_files(*options.source) as files, output_in_file(options.output) as output:
         check_not_input(output, *files)
         source = files if len(files) > 1 else files[0]
-        with reserved_file(output, overwrite=options.overwrite) as draft:
-            n_rows = convert(source, draft, columns=options.columns, label_names=names, format=options.format)
+        if find_format_to_write(output, frozenset(), options.format).name == "store":
+            with claimed_folder(output, store_folder(), overwrite=options.overwrite) as folder:
+                n_rows = convert_to_store(
+                    source, folder, columns=options.columns, label_names=names, progress=options.progress
+                )
+        else:
+            with reserved_file(output, overwrite=options.overwrite) as draft:
+                n_rows = convert(source, draft, columns=options.columns, label_names=names, format=options.format)
     if not (options.quiet or is_stream):
         print(f"{n_rows:,} instances written to {options.output}")
     return 0

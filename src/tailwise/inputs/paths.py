@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.file_sets import find_files, is_file_set
@@ -30,6 +31,8 @@ __all__ = [
     "load_like",
     "names_for",
 ]
+
+BLOCK = 1 << 20  # values that are compared at a time
 
 
 def is_path(source: Any) -> bool:
@@ -87,7 +90,7 @@ class Source:
     @property
     def probabilities(self) -> Any:
         """The matrix, which must hold probabilities if it comes from a file: true labels are all 1."""
-        if self.contents is not None and self.matrix.nnz > 1 and (self.matrix.data == 1).all():
+        if self.contents is not None and self.matrix.nnz > 1 and _are_ones(self.matrix.data):
             msg = (
                 f"{self.path} must hold probabilities. All {self.matrix.nnz:,} of its values are 1, as those of true "
                 "labels are. Give the file with the probabilities; if its columns have other names, say which: "
@@ -141,6 +144,11 @@ class Source:
             return load_priors(priors)
         contents = self.load_like(priors, same_instances=False)
         return LabelPriors.from_labels(as_labels(contents.matrix, priors)).with_names(contents.label_names)
+
+
+def _are_ones(values: NDArray) -> bool:
+    """Whether all values are 1; the first of them tell, and no array of their size is made."""
+    return all((values[first : first + BLOCK] == 1).all() for first in range(0, values.size, BLOCK))
 
 
 def load_if_path(source: Any) -> Any:

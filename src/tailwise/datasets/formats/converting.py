@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from tailwise.datasets.formats.contents import Contents
-from tailwise.datasets.formats.file_sets import is_file_set
-from tailwise.datasets.formats.read_write import load_contents, write_contents
+from tailwise.datasets.formats.file_sets import is_file_set, read_file_blocks
+from tailwise.datasets.formats.output_folders import claimed_folder
+from tailwise.datasets.formats.read_write import fit_contents, load_contents, write_contents
 from tailwise.datasets.formats.registry import Format, find_format, find_format_to_write
+from tailwise.datasets.formats.store_files import fill_store, store_folder
 from tailwise.datasets.formats.table_entries import read_long_blocks
 from tailwise.errors import FileError, MachineError
 from tailwise.inputs.label_names import LabelNames
+from tailwise.progress import track
 
-__all__ = ["convert"]
+__all__ = ["convert", "convert_to_store"]
 
 
 def convert(
@@ -27,8 +31,8 @@ def convert(
     source : path or list of paths
         What to read, in any form that :func:`tailwise.load` takes.
     target : path
-        The file to write; its suffix determines the format. CSV, TSV and JSON lines are written block by block if the
-        source can be read so: prediction text, JSON lines, and CSV and Parquet that are sorted by instance.
+        The file to write; its suffix determines the format. CSV, TSV, JSON lines and a store are written block by
+        block if the source can be read so: text, JSON lines, .npz, and CSV and Parquet that are sorted by instance.
     columns, label_names : optional
         As for :func:`tailwise.load`.
     format : str, optional
@@ -51,6 +55,9 @@ def convert(
     1,1,1.0
     """
     writer, names = find_format_to_write(target, frozenset(), format), LabelNames.of(label_names)
+    if writer.name == "store":
+        with claimed_folder(target, store_folder(), overwrite=True) as draft:
+            return convert_to_store(source, draft, columns=columns, label_names=names)
     if names is None and writer.write_blocks is not None and not is_file_set(source):
         reader = find_format(source)
         if reader.blocks is not None and (columns is None or reader.open_long is not None):
@@ -60,6 +67,46 @@ def convert(
     contents = load_contents(source, label_names=names, columns=columns)
     write_contents(target, contents, format)
     return contents.matrix.shape[0]
+
+
+def convert_to_store(
+    source: Any, folder: Path, *, columns: Any = None, label_names: LabelNames | None = None, progress: bool = False
+) -> int:
+    """Fill an empty folder with a store, block by block where the source can be read so; return how many instances.
+
+    What is not sorted by instance, and formats without blocks, are read at once.
+    """
+    try:
+        blocks = _list_blocks(source, columns)
+        if blocks is not None:
+            return _fill(source, folder, blocks, label_names, progress=progress)
+    except MachineError:
+        raise
+    except FileError:  # it is not sorted, or wrong; reading it at once tells which
+        for file in folder.iterdir():
+            file.unlink()
+    contents = load_contents(source, label_names=label_names, columns=columns)
+    return _fill(source, folder, [contents], None, progress=progress)
+
+
+def _list_blocks(source: Any, columns: Any) -> Iterator[Contents] | None:
+    if is_file_set(source):
+        return read_file_blocks(source, columns)
+    reader = find_format(source)
+    if columns is not None:
+        return None if reader.open_long is None else read_long_blocks(reader.open_long(source, columns))
+    return None if reader.blocks is None else reader.blocks(source)
+
+
+def _fill(source: Any, folder: Path, blocks: Iterable[Contents], names: LabelNames | None, *, progress: bool) -> int:
+    with track(title="convert", unit="instances", shown=progress) as bar:
+
+        def watched() -> Iterator[Contents]:
+            for block in blocks:
+                yield block if names is None else fit_contents(block, source, names)
+                bar.update(block.matrix.shape[0])
+
+        return fill_store(folder, watched(), source)
 
 
 def _stream(source: Any, target: Any, reader: Format, writer: Format, columns: Any) -> int | None:

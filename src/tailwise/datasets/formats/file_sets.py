@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,14 +14,15 @@ import scipy.sparse as sp
 from tailwise.datasets.formats.annif import ONE_DOCUMENT, read_documents
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import without_packing
-from tailwise.datasets.formats.registry import Format, find_format
-from tailwise.datasets.formats.table_entries import joined, read_long
+from tailwise.datasets.formats.registry import NAMES, Format, find_format
+from tailwise.datasets.formats.store_files import is_store
+from tailwise.datasets.formats.table_entries import joined, read_long, read_long_blocks
 from tailwise.errors import FileError
 from tailwise.inputs.ids import Ids
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import build_csr
 
-__all__ = ["find_files", "is_file_set", "read_files"]
+__all__ = ["find_files", "is_file_set", "read_file_blocks", "read_files"]
 
 SHOWN = 5
 
@@ -31,7 +32,7 @@ def is_file_set(path: Any) -> bool:
     if isinstance(path, (list, tuple)):
         return True
     text = os.fspath(path)
-    return os.path.isdir(text) or (not os.path.exists(text) and glob.has_magic(text))
+    return (os.path.isdir(text) and not is_store(text)) or (not os.path.exists(text) and glob.has_magic(text))
 
 
 def find_files(path: Any) -> list[str]:
@@ -58,6 +59,20 @@ def read_files(path: Any, columns: Any = None, format: str | None = None) -> Con
     if first.open_long is not None:
         return read_long(joined(_call(path), [first.open_long(file, columns) for file in files]))
     return _stack(path, files, [first.read(file) for file in files])
+
+
+def read_file_blocks(path: Any, columns: Any = None) -> Iterator[Contents] | None:
+    """Read several files as one, some instances at a time; None where that needs them all."""
+    files = _without_texts(path, find_files(path))
+    formats = [find_format(file) for file in files] if _kind(files[0]) not in ONE_DOCUMENT else []
+    if not formats or len({each.name for each in formats}) > 1 or _is_key_folder(path, files):
+        return None
+    first = formats[0]
+    if first.open_long is not None:
+        return read_long_blocks(joined(_call(path), [first.open_long(file, columns) for file in files]))
+    if first.blocks is None or NAMES in first.holds:  # labels have other names in each file
+        return None
+    return (block for file in files for block in first.blocks(file))
 
 
 def _call(path: Any) -> str:

@@ -7,7 +7,8 @@ Archives are not trusted: nothing is unpickled, and a damaged directory is detec
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import numpy as np
@@ -22,10 +23,11 @@ from tailwise.inputs.matrices import check_matrix, tidy_csr
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["read_archive", "read_npz", "read_whole", "write_npz", "write_smat"]
+__all__ = ["read_archive", "read_npz", "read_npz_blocks", "read_whole", "write_npz", "write_smat"]
 
 RANKING = "labels"  # scipy.sparse.load_npz ignores an array of this name
 NPY_MAGIC = b"\x93NUMPY"
+ENTRIES_AT_ONCE = 1 << 21  # of a block
 
 
 def read_npz(path: Any) -> Contents:
@@ -35,6 +37,71 @@ def read_npz(path: Any) -> Contents:
     ranks = ranks_of_order(matrix.indptr, matrix.indices) if ranking is None and _is_ranked(matrix) else None
     with input_errors_of():
         return Contents(tidy_csr(matrix, f"the matrix in {path}"), ranking=ranking, ranks=ranks)
+
+
+def read_npz_blocks(path: Any) -> Iterator[Contents]:
+    """Read a CSR matrix some instances at a time; any other layout is read at once."""
+    try:
+        yield from _read_csr_blocks(path)
+    except _Other:
+        yield read_npz(path)
+
+
+class _Other(Exception):
+    """The file holds another layout than CSR, or is damaged, which reading it at once tells."""
+
+
+def _read_csr_blocks(path: Any) -> Iterator[Contents]:
+    with opened(path) as file, ExitStack() as stack:
+        try:
+            archive = stack.enter_context(zipfile.ZipFile(file))
+            shape, indptr = (_read_member(archive, name) for name in ("shape.npy", "indptr.npy"))
+            parts = [stack.enter_context(archive.open(f"{name}.npy")) for name in ("indices", "data")]
+            kinds = [_read_kind(part) for part in parts]
+            is_csr = _read_member(archive, "format.npy").item() in (b"csr", "csr")
+        except Exception as error:  # as in read_whole, damaged bytes fail in many ways
+            raise _Other from error
+        is_whole = shape.size == 2 and indptr.size == shape[0] + 1 and all(each[0] == (indptr[-1],) for each in kinds)
+        if not (is_csr and is_whole and (np.diff(indptr) >= 0).all() and indptr[0] == 0):
+            raise _Other
+        for first, last in _cut(indptr):
+            size = int(indptr[last] - indptr[first])
+            labels, values = (_read_numbers(part, kind[1], size) for part, kind in zip(parts, kinds, strict=True))
+            matrix = sp.csr_array((last - first, int(shape[1])), dtype=values.dtype)
+            matrix.data, matrix.indices, matrix.indptr = values, labels, indptr[first : last + 1] - indptr[first]
+            with input_errors_of():
+                yield Contents(tidy_csr(matrix, f"the matrix in {path}"))
+
+
+def _read_member(archive: zipfile.ZipFile, name: str) -> NDArray:
+    with archive.open(name) as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def _read_kind(file: Any) -> tuple[Any, Any]:
+    """The shape and type of an array that is read further."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    if dtype.kind not in "fiub":
+        raise _Other
+    return shape, dtype
+
+
+def _read_numbers(file: Any, dtype: Any, size: int) -> NDArray:
+    data = file.read(size * dtype.itemsize)
+    if len(data) < size * dtype.itemsize:
+        raise _Other
+    return np.frombuffer(data, dtype)
+
+
+def _cut(indptr: NDArray) -> Iterator[tuple[int, int]]:
+    """Ranges of instances with about as many entries as are read at a time."""
+    first = 0
+    while first < indptr.size - 1:
+        last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + ENTRIES_AT_ONCE, side="right")) - 1)
+        yield first, last
+        first = last
 
 
 def write_npz(path: Any, contents: Contents) -> None:

@@ -35,6 +35,7 @@ from tailwise.inputs.matrices import as_indicator, tidy_csr
 
 __all__ = [
     "as_labels",
+    "fit_contents",
     "load",
     "load_contents",
     "load_features",
@@ -62,16 +63,16 @@ def load(
     path : str or path, or a list of these
         A file in one of these formats: scipy's or PECOS's .npz, text of the Extreme Classification Repository (its
         labels are returned), svmlight or prediction text, JSON and JSON lines, CSV, TSV or Parquet with a row per
-        entry, Annif's corpora and suggestions, LightXML's pair of .npy; text may be compressed (.gz, .zst). The format
-        is found from the suffix and, if that is ambiguous, from the first lines. A directory, a pattern such as
-        ``part-*.parquet`` or a list of files is one input, in the order of the names.
+        entry, Annif's corpora and suggestions, LightXML's pair of .npy, a store; text may be compressed (.gz, .zst).
+        The format is found from the suffix and, if that is ambiguous, from the first lines. A directory, a pattern
+        such as ``part-*.parquet`` or a list of files is one input, in the order of the names.
     n_labels : int, optional
         Number of labels m, for a file that lists labels without stating their number. Default: the largest label + 1.
     label_names : LabelNames, sequence of str or path, optional
         The order of the labels, for a file that names them. Default: the order of the file.
     format : str, optional
         The name of the format, if neither suffix nor first lines determine it: npz, smat, npy, predictions,
-        repository, split, svmlight, jsonl, records, json, csv, tsv, annif, annif-corpus or parquet.
+        repository, split, svmlight, jsonl, records, json, csv, tsv, annif, annif-corpus, parquet or store.
     columns : mapping or sequence of str, optional
         The columns that hold instances, labels and, optionally, probabilities and ranks, in this order or by these
         names (instance, label, probability, rank), for files with a row per entry. Default: those with usual names,
@@ -202,7 +203,8 @@ def save(
     path : str or path
         The file. Its suffix determines the format: .npz (scipy's), .smat.npz (PECOS's), -labels.npy (LightXML's pair),
         .txt (prediction text or, with features, text of the Extreme Classification Repository), .svm (svmlight),
-        .jsonl, .json, .csv, .tsv or .parquet; text, JSON and CSV are compressed if .gz or .zst is added.
+        .jsonl, .json, .csv, .tsv, .parquet or .store (:func:`tailwise.open_store`); text, JSON and CSV are compressed
+        if .gz or .zst is added.
     matrix : Selection, array_like or sparse matrix of shape (n, m)
         A selection, which is written with its ids as :meth:`Selection.save` does, or real numbers. Zeros
         in a dense array are omitted; those stored in a sparse matrix are kept.
@@ -254,6 +256,11 @@ def _fitted(contents: Contents, path: Path, n_labels: int | None, names: LabelNa
             raise InputError(msg)
         return replace(contents, label_names=names)
     return contents
+
+
+def fit_contents(contents: Contents, path: Any, names: LabelNames) -> Contents:
+    """Contents with their labels in the order of names."""
+    return _fitted(contents, path, None, names)
 
 
 def _read_blocks(

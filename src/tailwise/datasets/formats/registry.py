@@ -20,7 +20,7 @@ from tailwise.datasets.formats.disk import is_compressed, opened_text, without_p
 from tailwise.datasets.formats.json_arrays import read_json, write_json
 from tailwise.datasets.formats.jsonl import read_jsonl, read_jsonl_blocks, starts_jsonl, write_jsonl, write_jsonl_blocks
 from tailwise.datasets.formats.npy import pair_to_write, read_npy, write_npy
-from tailwise.datasets.formats.npz import read_npz, write_npz, write_smat
+from tailwise.datasets.formats.npz import read_npz, read_npz_blocks, write_npz, write_smat
 from tailwise.datasets.formats.parquet import open_parquet, write_parquet
 from tailwise.datasets.formats.prediction_text import (
     check_names,
@@ -40,6 +40,7 @@ from tailwise.datasets.formats.repository_text import (
     write_repository_text,
     write_split_text,
 )
+from tailwise.datasets.formats.store_files import SUFFIX, is_store, read_store, read_store_blocks, write_store
 from tailwise.datasets.formats.svmlight import (
     read_svmlight,
     read_svmlight_blocks,
@@ -124,7 +125,7 @@ def _long(name: str, title: str, suffixes: tuple[str, ...], open_long: Any, writ
 
 FORMATS = [
     Format("smat", "PECOS matrix", (".smat.npz",), read_npz, write_smat, frozenset({SCORES})),
-    Format("npz", "scipy sparse matrix", (".npz",), read_npz, write_npz),
+    Format("npz", "scipy sparse matrix", (".npz",), read_npz, write_npz, blocks=read_npz_blocks),
     Format(
         "npy",
         "LightXML pair or dense array",
@@ -246,11 +247,22 @@ FORMATS = [
         recognises=lambda head: True,
     ),
     _long("parquet", "Parquet in long form", (".parquet",), open_parquet, write_parquet),
+    Format(
+        "store",
+        "store, a folder of arrays",
+        (SUFFIX,),
+        read_store,
+        write_store,
+        frozenset({SCORES, NAMES}),
+        read_store_blocks,
+    ),
 ]
 
 
 def find_format(path: str | os.PathLike[str], name: str | None = None) -> Format:
     """Find the format of a file to read by name, by suffix or, if that is ambiguous, by its first bytes."""
+    if is_store(path) and name in (None, "store"):
+        return FORMATS[-1]
     with opened_text(path) as file:  # before anything else, the file must be readable
         formats = _formats_of(path, name)
         if len(formats) == 1:

@@ -1,0 +1,307 @@
+"""The store: candidates as a folder of plain .npy arrays and a JSON header, mapped instead of read.
+
+| file | holds |
+|---|---|
+| `store.json` | sizes, version, and the type, length and checksums of each array; written last |
+| `pointers.npy`, `labels.npy`, `probabilities.npy` | CSR: int64, int32 and float32; labels ascend within an instance |
+| `instance-ids.npy`, `label-ids.npy` | ids, if there are any: int64, or the bytes of texts with `...-lengths.npy` |
+| `label-titles.npy`, `label-titles-lengths.npy` | titles of the labels, if there are any |
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.disk import file_errors_of, input_errors_of, parse_json, real, written_beside
+from tailwise.datasets.formats.ordered_rows import refuse_empty
+from tailwise.datasets.formats.output_folders import FolderKind, claimed_folder
+from tailwise.datasets.formats.stored_arrays import (
+    AGAIN,
+    ArrayWriter,
+    check_sums,
+    map_array,
+    pack_texts,
+    unpack_texts,
+)
+from tailwise.errors import FileError
+from tailwise.inputs.ids import Ids
+from tailwise.inputs.label_names import LabelNames
+from tailwise.inputs.matrices import build_csr
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "SUFFIX",
+    "fill_store",
+    "is_store",
+    "list_store",
+    "map_store",
+    "read_header",
+    "read_store",
+    "read_store_blocks",
+    "store_folder",
+    "write_store",
+]
+
+SUFFIX, HEADER, KIND, VERSION = ".store", "store.json", "tailwise store", 1
+POINTERS, LABELS, PROBABILITIES = "pointers.npy", "labels.npy", "probabilities.npy"
+INSTANCES, NAMES, TITLES = "instance-ids", "label-ids", "label-titles"
+MOST_ENTRIES = 2**31 - 1  # what the index of a sparse matrix of scipy can count without copying the labels
+ENTRIES_AT_ONCE = 1 << 22  # candidates of a block
+
+_verified: set[tuple[Any, ...]] = set()  # files whose checksums this process has compared
+
+
+def is_store(path: Any) -> bool:
+    """Whether a path is a finished store, or a folder that is named like one."""
+    if not isinstance(path, (str, os.PathLike)) or not os.path.isdir(path):
+        return False
+    return os.fspath(path).rstrip("/\\").lower().endswith(SUFFIX) or os.path.isfile(os.path.join(path, HEADER))
+
+
+def store_folder() -> FolderKind:
+    """A store as an output folder."""
+    return FolderKind(HEADER, "be a store", list_store)
+
+
+def list_store(folder: Path) -> list[str]:
+    """The files of a finished store."""
+    return [HEADER, *read_header(folder)["files"]]
+
+
+# Writing
+
+
+def write_store(path: Any, contents: Contents) -> None:
+    """Write contents as a store, in the place of one that exists."""
+    with claimed_folder(path, store_folder(), overwrite=True) as draft:
+        fill_store(draft, [contents], path)
+
+
+def fill_store(folder: Path, blocks: Iterable[Contents], source: Any) -> int:
+    """Write blocks of instances to an empty folder, the header last; return the number of instances."""
+    with file_errors_of(folder), ExitStack() as stack:
+        writer = StoreWriter(folder, source)
+        stack.callback(writer.abandon)
+        for block in blocks:
+            writer.append(block)
+        if writer.n_instances == 0:
+            refuse_empty(source)
+        writer.finish()
+    return writer.n_instances
+
+
+class StoreWriter:
+    """Writes a store, some instances at a time."""
+
+    def __init__(self, folder: Path, source: Any) -> None:
+        self._folder, self._source = folder, source
+        self._arrays: dict[str, ArrayWriter] = {}
+        self._n_labels, self._is_open = 1, False
+        self._names: LabelNames | None = None
+        self.n_instances = self._n_entries = 0
+
+    def append(self, block: Contents) -> None:
+        """Check the probabilities of some instances, and write them."""
+        from tailwise.inputs.candidates import Candidates  # which imports the formats
+
+        n, first = block.matrix.shape[0], self.n_instances
+        with input_errors_of(f"{self._source}, instances {first} to {first + n - 1}"):
+            rows = Candidates.of(block.matrix).rows
+        self._check_size(rows.labels.size)
+        self._open(POINTERS, np.int64).append(rows.indptr[first > 0 :] + self._n_entries)
+        self._open(LABELS, np.int32).append(rows.labels)
+        self._open(PROBABILITIES, np.float32).append(rows.values)
+        self._append_ids(block.instance_names)
+        self.n_instances, self._n_entries = first + n, self._n_entries + rows.labels.size
+        self._n_labels, self._is_open = max(self._n_labels, block.matrix.shape[1]), block.is_open
+        self._names = block.label_names or self._names
+
+    def finish(self) -> None:
+        """Write the names and the header."""
+        if self._names is not None:
+            self._append(NAMES, self._names)
+            if self._names.titles is not None:
+                self._append_texts(TITLES, self._names.titles)
+        header = {
+            "kind": KIND,
+            "version": VERSION,
+            "n_instances": self.n_instances,
+            "n_labels": self._n_labels,
+            "n_entries": self._n_entries,
+            "is_open": self._is_open,
+            "files": {name: writer.close() for name, writer in self._arrays.items()},
+        }
+        with written_beside(self._folder / HEADER) as file:
+            file.write(json.dumps(header, indent=1).encode())
+
+    def abandon(self) -> None:
+        """Close all files."""
+        for writer in self._arrays.values():
+            writer.abandon()
+
+    def _open(self, name: str, dtype: Any) -> ArrayWriter:
+        if name not in self._arrays:
+            self._arrays[name] = ArrayWriter(self._folder / name, dtype)
+        return self._arrays[name]
+
+    def _check_size(self, n_more: int) -> None:
+        if self._n_entries + n_more > MOST_ENTRIES:
+            msg = (
+                f"{self._source} must hold at most {MOST_ENTRIES:,} candidates to become one store. It holds more. "
+                "Make several stores, and select one after another with context=selection.totals."
+            )
+            raise FileError(msg)
+
+    def _append_ids(self, ids: Ids | None) -> None:
+        has_ids = any(name.startswith(INSTANCES) for name in self._arrays)
+        if self.n_instances and (ids is not None) != has_ids:
+            msg = f"{self._source} must name all instances or none. Some have ids. Give ids to all of them."
+            raise FileError(msg)
+        if ids is not None:
+            self._append(INSTANCES, ids)
+
+    def _append(self, stem: str, ids: Ids) -> None:
+        """Write ids: integers as they are, texts as bytes."""
+        is_text = ids.values.dtype.kind not in "iu"
+        came = f"{stem}-lengths.npy" in self._arrays
+        if (f"{stem}.npy" in self._arrays and came != is_text) or not all(
+            isinstance(value, str) for value in (ids.values.tolist() if is_text else ())
+        ):
+            msg = (
+                f"{self._source} must have {ids.what} ids that are all integers or all text. Got others. Convert them."
+            )
+            raise FileError(msg)
+        if is_text:
+            self._append_texts(stem, ids.values.tolist())
+        else:
+            self._open(f"{stem}.npy", np.int64).append(ids.values)
+
+    def _append_texts(self, stem: str, texts: Iterable[str]) -> None:
+        data, lengths = pack_texts(texts)
+        self._open(f"{stem}.npy", np.uint8).append(data)
+        self._open(f"{stem}-lengths.npy", np.int64).append(lengths)
+
+
+# Reading
+
+
+def read_header(path: Any) -> dict[str, Any]:
+    """The header of a store, checked as far as it can be without the arrays."""
+    file = Path(path) / HEADER
+    try:
+        header = parse_json(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        rule = f"{path} must be a finished store, with {HEADER}"
+        msg = f"{rule}. Reading that failed: {error.strerror or error}. {AGAIN}"
+        raise FileError(msg) from error
+    except ValueError as error:
+        _refuse_header(file, f"it is no JSON: {error}")
+    if not isinstance(header, dict) or header.get("kind") != KIND:
+        _refuse_header(file, f"it does not say that this is a {KIND}")
+    if header.get("version") != VERSION:
+        msg = (
+            f"{path} must be a store of version {VERSION}. Got version {header.get('version')!r}. "
+            "Use the version of tailwise that wrote it, or a newer one; or make the store again."
+        )
+        raise FileError(msg)
+    _check_sizes(file, header)
+    return header
+
+
+def _check_sizes(file: Path, header: dict[str, Any]) -> None:
+    sizes: list[Any] = [header.get(name) for name in ("n_instances", "n_labels", "n_entries")]
+    if not all(type(size) is int and size >= 0 for size in sizes):
+        _refuse_header(file, "it does not state the sizes")
+    files = header.get("files")
+    if not isinstance(files, dict) or not all(map(_is_array, files.items())):
+        _refuse_header(file, "it does not describe the arrays")
+    n, _, n_entries = sizes
+    wanted = {POINTERS: ("<i8", n + 1), LABELS: ("<i4", n_entries), PROBABILITIES: ("<f4", n_entries)}
+    for name, (dtype, size) in wanted.items():
+        if (files.get(name, {}).get("dtype"), files.get(name, {}).get("size")) != (dtype, size):
+            _refuse_header(file, f"its sizes disagree with what it says of {name}")
+
+
+def _is_array(entry: tuple[Any, Any]) -> bool:
+    name, known = entry
+    is_described = isinstance(known, dict) and {"dtype", "size", "crc32"} <= known.keys()
+    return os.path.basename(name) == name and is_described and type(known["size"]) is int
+
+
+def _refuse_header(file: Path, reason: str) -> NoReturn:
+    msg = f"{file} must be the header of a store. It is damaged: {reason}. {AGAIN}"
+    raise FileError(msg)
+
+
+def map_store(path: Any, *, verify: bool = True) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """The header of a store and its arrays, mapped; checksums are compared once in a process."""
+    folder = real(path)
+    header = read_header(path)
+    arrays = {name: map_array(folder / name, known) for name, known in header["files"].items()}
+    pointers = arrays[POINTERS]
+    if pointers[0] != 0 or pointers[-1] != header["n_entries"]:
+        msg = f"{folder / POINTERS} must run from 0 to {header['n_entries']:,}, the number of candidates. {AGAIN}"
+        raise FileError(msg)
+    if verify:
+        _verify(folder, header, arrays)
+    return header, arrays
+
+
+def _verify(folder: Path, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:
+    pending = []
+    for name, array in arrays.items():
+        facts = os.stat(folder / name)
+        key = (
+            str(folder / name),
+            facts.st_ino,
+            facts.st_size,
+            facts.st_mtime_ns,
+            tuple(header["files"][name]["crc32"]),
+        )
+        if key not in _verified:
+            pending.append((key, (folder / name, array, header["files"][name]["crc32"])))
+    check_sums(each for _, each in pending)
+    _verified.update(key for key, _ in pending)
+
+
+def read_store(path: Any) -> Contents:
+    """The contents of a store, whose arrays stay on disk."""
+    header, arrays = map_store(path)
+    shape = header["n_instances"], header["n_labels"]
+    matrix = build_csr(arrays[PROBABILITIES], arrays[LABELS], arrays[POINTERS], shape)
+    ids, names, titles = (_read_ids(arrays, stem) for stem in (INSTANCES, NAMES, TITLES))
+    return Contents(
+        matrix,
+        label_names=None if names is None else LabelNames(names, titles),
+        instance_names=Ids.of(ids),
+        is_open=bool(header.get("is_open")),
+    )
+
+
+def _read_ids(arrays: dict[str, NDArray], stem: str) -> Any:
+    if f"{stem}.npy" not in arrays:
+        return None
+    if f"{stem}-lengths.npy" in arrays:
+        return unpack_texts(arrays[f"{stem}.npy"], arrays[f"{stem}-lengths.npy"])
+    return np.array(arrays[f"{stem}.npy"])
+
+
+def read_store_blocks(path: Any) -> Iterator[Contents]:
+    """The same, some instances at a time."""
+    contents = read_store(path)
+    pointers, first = contents.matrix.indptr, 0
+    while first < pointers.size - 1:
+        last = int(np.searchsorted(pointers, pointers[first] + ENTRIES_AT_ONCE, side="right")) - 1
+        last = max(first + 1, last)
+        yield contents.rows(first, last)
+        first = last

@@ -1,0 +1,79 @@
+"""Candidates that stay on disk: `open_store`, and the object that stands for a store."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from tailwise.datasets.formats.store_files import map_store
+
+__all__ = ["Store", "open_store"]
+
+
+class Store(os.PathLike[str]):
+    """A checked store. It is a path, so that every function that takes the path of a file takes a store.
+
+    Attributes
+    ----------
+    path : str
+        The folder.
+    n_instances, n_labels, n_entries : int
+        Sizes: n, m, and the number of candidates.
+    """
+
+    def __init__(self, path: str, header: dict[str, Any]) -> None:
+        self.path = path
+        self.n_instances, self.n_labels, self.n_entries = (
+            int(header[name]) for name in ("n_instances", "n_labels", "n_entries")
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Instances and labels."""
+        return self.n_instances, self.n_labels
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def __repr__(self) -> str:
+        sizes = f"{self.n_instances:,} instances, {self.n_labels:,} labels, {self.n_entries:,} entries"
+        return f"Store({self.path!r}, {sizes})"
+
+
+def open_store(path: str | os.PathLike[str], *, verify: bool = True) -> Store:
+    """Open a store, a folder of candidates that are mapped instead of read into memory.
+
+    Make one from files of any format with ``tailwise convert FILE NAME.store`` or :func:`tailwise.datasets.convert`.
+    Probabilities are kept in single precision.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder.
+    verify : bool
+        Whether to compare all bytes with the checksums of the store, once in a process, which costs as much as reading
+        it once. Its header and the sizes of its arrays are always checked.
+
+    Returns
+    -------
+    Store
+        To be given to ``select``, ``certify``, ``evaluate`` and all others in the place of a path.
+
+    Raises
+    ------
+    FileError
+        If the store is unfinished, damaged, or of a newer version.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np, tailwise as tw
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "batch.store")
+    ...     tw.save(path, np.array([[0.9, 0.4, 0.1], [0.8, 0.1, 0.7], [0.9, 0.2, 0.1]]))
+    ...     store = tw.open_store(path)
+    ...     store.shape, tw.select(store, "macro-f1", k=1).labels.ravel()
+    ((3, 3), array([1, 2, 0], dtype=int32))
+    """
+    header, _ = map_store(path, verify=verify)
+    return Store(os.fspath(path), header)
