@@ -90,7 +90,7 @@ class EmptySlotsWarning(UserWarning):
 
 
 class UnknownIdsWarning(UserWarning):
-    """Some ids of one input are not among those of another; what they are about is left out."""
+    """Some ids of one input are not among those of another, or a file cannot hold ids; they are left out."""
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """``tailwise explain``, ``trade-off`` and ``calibrate``."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -113,3 +114,29 @@ def test_calibration(place, capsys):
     np.testing.assert_allclose(tw.load("first.npz").toarray(), fitted.toarray())
     assert main(["calibrate", "--use", "calibrator.npz", "--apply", "probabilities.npz", "--to", "again.npz"]) == 0
     assert (tw.load("first.npz") != tw.load("again.npz")).nnz == 0
+
+
+def test_exclusions_are_called_so_and_are_no_alternatives_in_a_report(place, capsys):
+    pairs = tw.select("probabilities.npz", "macro-f1", 3).to_csr()
+    tw.save("seen.npz", pairs)
+    exclude = ["--exclude", "seen.npz"]
+    assert main(["select", "probabilities.npz", "-u", "macro-f1", "-k", "2", "-o", "new.npz", "--quiet", *exclude]) == 0
+    files = ["--selection", "new.npz", "-u", "macro-f1"]
+    assert main([*EXPLAIN, "5", *files, *exclude, "--others", "100", "--json"]) == 0
+    others = json.loads(capsys.readouterr().out)["others"]
+    held_back = {each["label"] for each in others if each["held_back"] == "exclusion"}
+    assert held_back == set(pairs[[5]].indices.tolist())
+    selection = tw.select("probabilities.npz", "macro-f1", 2, exclude="seen.npz")
+    assert others == selection.explain(5, others=100).to_dict()["others"]
+    assert main(["report", "--probabilities", "probabilities.npz", *files, *exclude, "-o", "page.html"]) == 0
+    data = json.loads(
+        re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', Path("page.html").read_text(), re.S)[1]
+    )
+    for own, rest, top, row in zip(data["own"], data["others"], data["top"], pairs, strict=True):
+        assert not {*own[::4], *rest[::4], *top} & set(row.indices.tolist())
+
+
+def test_a_selection_with_excluded_pairs_is_not_explained(place, capsys):
+    tw.save("seen.npz", tw.select("probabilities.npz", "macro-f1", 3).to_csr())
+    assert main([*EXPLAIN, "5", *FILES, "--exclude", "seen.npz"]) == 2
+    assert "selection must not hold excluded pairs" in capsys.readouterr().err

@@ -145,3 +145,43 @@ def test_integer_ids_come_back_as_integers(tmp_path):
     pq.write_table(strange, tmp_path / "b.parquet")
     with pytest.raises(FileError, match=r"must only use instances listed in its metadata\. Got 1\. Write it again"):
         load_contents(tmp_path / "b.parquet")
+
+
+@pytest.mark.parametrize("largest", [2**64 - 1, 2**63 - 1])
+def test_integer_ids_of_64_bits_come_back_as_they_came(tmp_path, largest):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    ids = arrow.array([largest, 7, largest], arrow.uint64() if largest >= 2**63 else arrow.int64())
+    table = arrow.table({"user_id": ids, "item_id": ids.take(arrow.array([0, 1, 1])), "score": [0.5, 0.25, 0.75]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    found = load_contents(tmp_path / "a.parquet")
+    assert list(found.instance_names) == list(found.label_names) == [largest, 7]
+    tw.select(tmp_path / "a.parquet", "precision", k=1).save(tmp_path / "b.parquet")
+    assert list(load_contents(tmp_path / "b.parquet").instance_names) == [largest, 7]
+
+
+def test_row_groups_are_read_in_order_whatever_their_size(tmp_path, monkeypatch):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows, labels = np.divmod(np.random.default_rng(0).permutation(400), 20)
+    table = arrow.table({"user": [f"u{i}" for i in rows], "item": [f"i{j}" for j in labels], "score": rows / 20})
+    parquet.write_table(table, tmp_path / "a.parquet", row_group_size=30)
+    monkeypatch.setattr("tailwise.datasets.formats.parquet.BATCH", 70)
+    found = load_contents(tmp_path / "a.parquet")
+    assert list(found.instance_names) == list(dict.fromkeys(f"u{i}" for i in rows))
+    assert list(found.label_names) == list(dict.fromkeys(f"i{j}" for j in labels))
+    for i, name in enumerate(found.instance_names):
+        np.testing.assert_allclose(found.matrix[[i]].toarray(), int(name[1:]) / 20)
+    monkeypatch.setattr("tailwise.datasets.formats.parquet.MOST_ROWS", 29)
+    in_order = load_contents(tmp_path / "a.parquet")
+    assert in_order.instance_names == found.instance_names
+    assert (in_order.matrix != found.matrix).nnz == 0
+
+
+def test_a_damaged_row_group_is_refused(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = arrow.table({"user": [f"u{i}" for i in range(60)], "item": ["a"] * 60, "score": [0.5] * 60})
+    parquet.write_table(table, tmp_path / "a.parquet", row_group_size=20, write_page_checksum=True, compression="none")
+    content = bytearray((tmp_path / "a.parquet").read_bytes())
+    content[content.index(b"u45") + 1] ^= 1
+    (tmp_path / "a.parquet").write_bytes(content)
+    with pytest.raises(FileError, match="must be a complete and valid Parquet file"):
+        load_contents(tmp_path / "a.parquet")

@@ -9,7 +9,7 @@ import pytest
 import tailwise as tw
 from tailwise.cli.main import main
 from tailwise.datasets import convert, load_contents, read_blocks, save
-from tailwise.errors import FileError, InputError, MachineError, MissingExtraError
+from tailwise.errors import FileError, InputError, MachineError, MissingExtraError, UnknownIdsWarning
 
 HEADER = "user_id,item_id,score\n"
 ROWS = "u1,i7,0.5\nu1,i9,0.25\nu2,i7,0.75\n"
@@ -314,3 +314,20 @@ def test_some_files_with_ids_and_some_without(tmp_path):
     (tmp_path / "b.jsonl").write_text('{"labels": ["b"], "scores": [0.7]}\n')
     with pytest.raises(FileError, match="must all name or all number their instances"):
         tw.load([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+
+
+@pytest.mark.parametrize("hide_arrow", [False, True])
+def test_integers_of_64_bits_stay_integers_and_larger_ones_stay_text(tmp_path, monkeypatch, hide_arrow):
+    (tmp_path / "a.csv").write_text(f"user_id,item_id,score\n{2**63 - 1},{2**63},0.5\n{10**18},5,0.5\n")
+    if hide_arrow:
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+    found = load_contents(tmp_path / "a.csv")
+    assert list(found.instance_names) == [2**63 - 1, 10**18]
+    assert list(found.label_names) == [str(2**63), "5"]
+
+
+@pytest.mark.parametrize(("target", "lost"), [("b.npz", "3 instances and the names of 2 labels"), ("b.txt", "3 inst")])
+def test_ids_that_a_format_cannot_hold_are_counted(tmp_path, target, lost):
+    (tmp_path / "a.csv").write_text("user_id,item_id,score\nu,x,0.5\nv,x,0.5\nw,y,0.25\n")
+    with pytest.warns(UnknownIdsWarning, match=f"cannot hold the ids of {lost}.* numbers them from 0"):
+        convert(tmp_path / "a.csv", tmp_path / target)

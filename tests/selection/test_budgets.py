@@ -141,3 +141,14 @@ def test_precision_without_budget_takes_all():
     found = semi.select(np.array([[0.9, 0.2], [0.0, 0.1]]), "precision", None)
     assert found.labels.tolist() == [[0, 1], [1, -1]]
     assert found.expected == pytest.approx((0.9 + 0.2 + 0.1) / 2)
+
+
+def test_condition_positives_as_a_series_are_matched_by_id():
+    pandas = pytest.importorskip("pandas")
+    probabilities = pandas.DataFrame([[0.9, 0.4, 0.1], [0.8, 0.1, 0.7]], columns=["a", "b", "c"])
+    given = pandas.Series({"c": 1.5, "a": 2.0, "b": 0.9})
+    found = tw.select(probabilities, "macro-f1", 1, condition_positives=given)
+    expected = tw.select(probabilities, "macro-f1", 1, condition_positives=[2.0, 0.9, 1.5])
+    assert found.expected == expected.expected
+    with pytest.raises(tw.errors.InputError, match=r"condition_positives as a Series must hold .* Got none for 'b'"):
+        tw.select(probabilities, "macro-f1", 1, condition_positives=given.drop("b"))

@@ -270,5 +270,37 @@ def test_exclusions_whose_ids_are_of_another_kind_are_refused():
     pandas = pytest.importorskip("pandas")
     scores = pandas.DataFrame({"user_id": ["1", "1"], "item_id": ["a", "b"], "score": [0.9, 0.4]})
     bought = pandas.DataFrame({"user_id": [1], "item_id": ["a"]})
-    with pytest.raises(InputError, match=r"ids of instances of one kind\. The ids of exclude are integers .* are text"):
+    with pytest.raises(
+        InputError,
+        match=r"must have instances in common\. They have none\. The ids of exclude are integers .* are text",
+    ):
         tw.select(scores, "precision", k=1, exclude=bought)
+
+
+SCORES = pd.DataFrame({"user_id": ["u", "u", "v"], "item_id": ["1", "2", "2"], "score": [0.9, 0.4, 0.3]})
+
+
+@pytest.mark.parametrize(
+    ("bought", "what"),
+    [
+        ({"user_id": ["x"], "item_id": ["1"]}, "instances"),
+        ({"user_id": ["u"], "item_id": ["9"]}, "labels"),
+        ({"instance": [1], "label": ["1"]}, "instances"),
+        ({"instance": ["u"], "label": [1]}, "labels"),
+    ],
+)
+def test_exclusions_without_an_id_in_common_are_refused(bought, what, tmp_path):
+    match = rf"exclude and probabilities must have {what} in common\. They have none"
+    with pytest.raises(InputError, match=match):
+        tw.select(SCORES, "precision", k=1, exclude=pd.DataFrame(bought))
+    pd.DataFrame(bought).to_csv(tmp_path / "bought.csv", index=False)
+    if "instance" not in bought:  # integers of a CSV file that lists text elsewhere are text
+        with pytest.raises(OSError, match=match):
+            tw.select(SCORES, "precision", k=1, exclude=tmp_path / "bought.csv")
+
+
+def test_integers_in_a_list_are_no_positions_where_ids_are_integers_as_text():
+    with pytest.raises(InputError, match=r"Got the integer 1; ids are text, such as '1'\. Give text"):
+        tw.select(SCORES, "precision", k=1, exclude=[1])
+    named = tw.select(pd.DataFrame(PROBABILITIES, columns=list("abcde")), "precision", k=1, exclude=[1])
+    assert not (named.labels == 1).any()

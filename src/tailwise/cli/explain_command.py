@@ -38,6 +38,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-u", "--utility", help="what the selection is to maximise, for probabilities")
     parser.add_argument("-k", type=parse_budget, help="labels per instance (default: as many as the selection holds)")
     parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
+    parser.add_argument("--exclude", metavar="FILE", help="pairs that could not be chosen, as for tailwise select")
     add_names_options(parser)
     add_columns_option(parser)
     parser.add_argument("--expectation", default="exact", help="exact or semi (default: %(default)s)")
@@ -88,5 +89,5 @@ def _open(options: argparse.Namespace) -> tuple[Explainer, Any]:
     source = Source.of(options.file, label_names=names, columns=options.columns)
     candidates, priors = find_candidates(source, None, None), source.read_priors(options.priors)
     chosen = space_of(candidates).warn_of_missing(source.read_selection(options.selection), "selection")
-    more = {"expectation": options.expectation, "priors": priors}
+    more = {"expectation": options.expectation, "priors": priors, "exclude": options.exclude}
     return explainer_of(candidates, options.utility, chosen, options.k, **more), priors

@@ -37,6 +37,7 @@ def add_parser(commands: Any) -> None:
     files.add_argument("--selection", metavar="FILE", help="the chosen labels, of tailwise or any other tool")
     files.add_argument("--truth", metavar="FILE", help="true labels")
     files.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
+    files.add_argument("--exclude", metavar="FILE", help="pairs that could not be chosen, as for tailwise select")
     files.add_argument("--texts", metavar="FILE", help="a title for each record, one per line")
     add_names_options(files)
     add_columns_option(files)
@@ -64,7 +65,7 @@ def _report_files(options: argparse.Namespace) -> int:
     from tailwise.reports.records_page import report
 
     output = options.output or "report.html"
-    names = ("utility", "truth", "priors", "texts", "columns", "title", "overwrite")
+    names = ("utility", "truth", "priors", "exclude", "texts", "columns", "title", "overwrite")
     more = {name: getattr(options, name) for name in names}
     more["label_names"] = read_vocabulary(options.label_names, options.language)
     page = report(options.probabilities, options.selection, output, **more)

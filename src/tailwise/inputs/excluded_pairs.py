@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -74,6 +74,7 @@ def _from_labels(labels: Sequence[Any], candidates: Candidates) -> Excluded:
     if odd is not None:
         msg = f"exclude as a list must hold label numbers or ids. Got {odd!r}. {REMEDY}"
         raise InputError(msg)
+    _refuse_positions(labels, names)
     numbers = [_number_of(label, names, candidates.n_labels) for label in labels]
     strange = [label for label, number in zip(labels, numbers, strict=True) if number < 0]
     if strange:
@@ -81,6 +82,20 @@ def _from_labels(labels: Sequence[Any], candidates: Candidates) -> Excluded:
     is_barred = np.zeros(candidates.n_labels, dtype=np.bool_)
     is_barred[[number for number in numbers if number >= 0]] = True
     return Excluded(*NO_PAIRS, is_barred)
+
+
+def _refuse_positions(labels: Sequence[Any], names: Any) -> None:
+    """Refuse integers as positions where ids are integers as text: 1 may be meant for "1"."""
+    if names is None or not any(map(is_integer, labels)):
+        return
+    odd = next((label for label in labels if is_integer(label) and names.number_of(label) is None), None)
+    like = next((name for name in names.ids if isinstance(name, str) and name.isdecimal()), None)
+    if odd is not None and like is not None:
+        msg = (
+            f"exclude as a list must hold label ids as probabilities writes them. Got the integer {odd!r}; ids are "
+            f"text, such as {like!r}. Give text: [str(label) for label in exclude]."
+        )
+        raise InputError(msg)
 
 
 def _number_of(label: Any, names: Any, n_labels: int) -> int:
@@ -132,8 +147,9 @@ def _from_entries(found: Contents, candidates: Candidates, *, from_table: bool) 
     """
     matrix, names, ids = sp.csr_array(found.matrix), found.label_names, found.instance_names
     n, m = matrix.shape
-    rows = _match("instance", ids, candidates.instance_ids, n, candidates.n_instances, from_table=from_table)
-    labels = _match("label", names, candidates.label_names, m, candidates.n_labels, from_table=from_table)
+    has_row, has_label = np.diff(matrix.indptr) > 0, np.bincount(matrix.indices, minlength=m) > 0
+    rows = _match("instance", ids, candidates.instance_ids, has_row, candidates.n_instances, from_table=from_table)
+    labels = _match("label", names, candidates.label_names, has_label, candidates.n_labels, from_table=from_table)
     their_rows = np.repeat(np.arange(n), np.diff(matrix.indptr))
     i, j = rows[their_rows], labels[matrix.indices]
     is_known = (i >= 0) & (j >= 0)
@@ -149,23 +165,26 @@ def _from_entries(found: Contents, candidates: Candidates, *, from_table: bool) 
     return _from_matrix(pairs, candidates)
 
 
-def _match(what: str, theirs: Ids | None, ours: Ids | None, size: int, own_size: int, *, from_table: bool) -> NDArray:
+def _match(
+    what: str, theirs: Ids | None, ours: Ids | None, is_used: NDArray, own_size: int, *, from_table: bool
+) -> NDArray:
     """Our number of each of their instances or labels, -1 for those that we do not have.
 
-    Integers of a table, or of a file that lists entries, stand for rows and columns if we have no ids, and for ids if
-    we have integers.
+    Integers of a table, or of a file that lists entries, stand for rows and columns only if we have no ids.
     """
     if theirs is not None and ours is not None:
         found = ours.positions_of(theirs)
-        if found.size and (found < 0).all() and theirs.kind != ours.kind:
-            kinds = describe_kinds(theirs, ours, "exclude", "probabilities")
-            msg = f"exclude and probabilities must have ids of {what}s of one kind. {kinds}"
-            raise InputError(msg)
+        if found.size and (found < 0).all():
+            _refuse_nothing(what, theirs, ours)
         return found
     if theirs is None:
-        is_id = from_table and ours is not None and ours.values.dtype.kind in "iu"
-        numbers = np.arange(size)
-        return ours.positions_of(numbers) if is_id and ours is not None else np.where(numbers < own_size, numbers, -1)
+        numbers = np.arange(is_used.size)
+        if from_table and ours is not None:  # a number that no row has is none of theirs
+            found = ours.positions_of(numbers)
+            if (found[is_used] < 0).all():
+                _refuse_nothing(what, Ids(np.flatnonzero(is_used), what), ours)
+            return found
+        return np.where(numbers < own_size, numbers, -1)
     if theirs.values.dtype.kind not in "iu":
         msg = (
             f"exclude and probabilities must both name or both number their {what}s. exclude names them, such as "
@@ -173,6 +192,12 @@ def _match(what: str, theirs: Ids | None, ours: Ids | None, size: int, own_size:
         )
         raise InputError(msg)
     return np.where((theirs.values >= 0) & (theirs.values < own_size), theirs.values, -1).astype(np.int64)
+
+
+def _refuse_nothing(what: str, theirs: Ids, ours: Ids) -> NoReturn:
+    kinds = describe_kinds(theirs, ours, "exclude", "probabilities")
+    msg = f"exclude and probabilities must have {what}s in common. They have none. {kinds}"
+    raise InputError(msg)
 
 
 def _call(numbers: NDArray, ids: Ids | None) -> list[Any]:

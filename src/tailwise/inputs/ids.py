@@ -181,7 +181,8 @@ def _as_values(values: Any, what: str) -> NDArray:
     if array.dtype.kind in "iub":
         return array.view()
     array = array.astype(object) if array.dtype.kind not in "OfMm" else array.view()
-    missing = next((position for position, value in enumerate(array) if is_missing(value)), None)
+    can_miss = not set(map(type, array.tolist())) <= {str, int}
+    missing = next((x for x, value in enumerate(array) if is_missing(value)), None) if can_miss else None
     if missing is not None:
         msg = f"{what} ids must not be missing. Got {array[missing]!r} at position {missing}. Remove it, or name it."
         raise InputError(msg)
@@ -189,10 +190,13 @@ def _as_values(values: Any, what: str) -> NDArray:
 
 
 def _as_list(values: Iterable[Any]) -> NDArray:
-    """Values of a list, a table's column or an iterable; integers as int64, anything else as objects."""
+    """Values of a list, a table's column or an iterable; integers as int64 or uint64, anything else as objects."""
     items = values.tolist() if hasattr(values, "tolist") else list(values)
-    if items and all(type(item) is int and -(2**63) <= item < 2**63 for item in items):
-        return np.array(items, dtype=np.int64)
+    if items and set(map(type, items)) == {int}:
+        least, most = min(items), max(items)
+        for dtype in (np.int64, np.uint64):
+            if np.iinfo(dtype).min <= least and most <= np.iinfo(dtype).max:
+                return np.array(items, dtype=dtype)
     array = np.empty(len(items), dtype=object)
     for position, item in enumerate(items):
         array[position] = item

@@ -13,7 +13,7 @@ from tailwise.inputs.label_names import LabelNames
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["index_of", "is_wide", "names_of_columns", "read_wide"]
+__all__ = ["index_of", "is_wide", "names_of_columns", "read_wide", "values_by_id"]
 
 
 def is_wide(frame: Any, found: dict[str, Any]) -> bool:
@@ -60,3 +60,17 @@ def index_of(table: Any) -> Ids | None:
     if index.dtype.kind in "iu" and np.array_equal(np.asarray(index), np.arange(len(table))):
         return None
     return Ids(index)
+
+
+def values_by_id(values: Any, ids: Ids | None, name: str, what: str) -> Any:
+    """Put a pandas Series with ids in the order of the instances or labels; other values are returned unchanged."""
+    of_values = None if ids is None else index_of(values)
+    if ids is None or of_values is None:
+        return values
+    positions = of_values.positions_of(ids)
+    if (positions < 0).any():
+        missing = ids[int(np.argmin(positions))]
+        rule = f"{name} as a Series must hold a number for each {what}"
+        msg = f"{rule}. Got none for {missing!r}. Add it, or give an array."
+        raise InputError(msg)
+    return np.asarray(values)[positions]

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from tailwise.datasets.formats.disk import opened_text, written_beside
 from tailwise.datasets.formats.output_files import reserved_file
 from tailwise.errors import FileError, InputError
+from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.excluded_pairs import read_excluded
 from tailwise.inputs.paths import Source, is_path
 from tailwise.metrics import evaluate
 from tailwise.metrics.placed_truth import PlacedTruth, place_truth
@@ -46,6 +48,7 @@ def report(
     utility: Any = None,
     truth: Any = None,
     priors: Any = None,
+    exclude: Any = None,
     texts: Any = None,
     label_names: Any = None,
     columns: Any = None,
@@ -70,6 +73,9 @@ def report(
         be known for some of the records only.
     priors : LabelPriors, 0/1 matrix or path, optional
         Training labels, to show training frequencies.
+    exclude : optional
+        Pairs that could not be chosen, as for :func:`select`: they are no alternatives, and the most probable labels
+        that the page compares with do without them, too.
     texts : sequence of str or path, optional
         A title for each record; in a file, one per line.
     label_names : sequence of str or path, optional
@@ -96,25 +102,29 @@ def report(
     """
     source = Source.of(probabilities, label_names=label_names, columns=columns)
     if output is None:
-        return _render(source, selection, utility, truth, priors, texts, title)
+        return _render(source, selection, utility, truth, priors, exclude, texts, title)
     with reserved_file(output, overwrite=overwrite) as draft:
-        page = _render(source, selection, utility, truth, priors, texts, title)
+        page = _render(source, selection, utility, truth, priors, exclude, texts, title)
         with written_beside(draft) as file:
             file.write(page.encode("utf-8", "replace"))
     return page
 
 
-def _render(source: Source, selection: Any, utility: Any, truth: Any, priors: Any, texts: Any, title: str) -> str:
+def _render(
+    source: Source, selection: Any, utility: Any, truth: Any, priors: Any, exclude: Any, texts: Any, title: str
+) -> str:
     if utility is None:
         utility = selection.utility if isinstance(selection, Selection) else "macro-f1"
     found_priors = source.read_priors(priors)
     candidates = find_candidates(source, None, None)
     chosen = space_of(candidates).warn_of_missing(source.read_selection(selection), "selection")
-    explainer = explainer_of(candidates, utility, chosen, priors=found_priors)
+    excluded = None if exclude is None else read_excluded(exclude, candidates)
+    explainer = explainer_of(candidates, utility, chosen, priors=found_priors, exclude=excluded)
     n, k = explainer.chosen.n_instances, explainer.chosen.labels.shape[1]
     true = None if truth is None else place_truth(source, truth)
     sizes = (explainer.chosen.labels != EMPTY).sum(axis=1)
-    top = select(explainer.candidates, "precision", np.minimum(sizes, explainer.candidates.sizes), fill="none")
+    budgets = np.minimum(sizes, explainer.candidates.sizes[:n])
+    top = select(candidates, "precision", budgets, fill="none", exclude=excluded)
     data = _collect(explainer, top, true, _read_texts(texts, n), explainer.count_training(found_priors))
     data["topTitle"] = f"top-{k}"
     return render(
@@ -128,14 +138,15 @@ def _render(source: Source, selection: Any, utility: Any, truth: Any, priors: An
         top_title=f"top-{k}",
         data=data,
         reading=READING,
-        **_summarise(explainer, top, true, k),
+        **_summarise(candidates, explainer.chosen, top, true, k),
     )
 
 
-def _summarise(explainer: Explainer, top: Chosen, truth: PlacedTruth | None, k: int) -> dict[str, Any]:
+def _summarise(
+    candidates: Candidates, chosen: Chosen, top: Chosen, truth: PlacedTruth | None, k: int
+) -> dict[str, Any]:
     """Compare the selection with the most probable labels, by the true labels or by expectation."""
-    chosen = explainer.chosen
-    both = [_measure(explainer, each, truth) for each in (top, chosen)]
+    both = [_measure(candidates, each, truth) for each in (top, chosen)]
     used = [np.unique(each.labels[each.labels != EMPTY]).size for each in (top, chosen)]
     rows = [
         {
@@ -164,12 +175,12 @@ def _name_measured(truth: PlacedTruth) -> str:
     return f"on the true labels{few}"
 
 
-def _measure(explainer: Explainer, chosen: Chosen, truth: PlacedTruth | None) -> dict[str, float]:
+def _measure(candidates: Candidates, chosen: Chosen, truth: PlacedTruth | None) -> dict[str, float]:
     if truth is not None:
         few = Chosen(chosen.labels[truth.is_known], chosen.n_labels, is_ranked=chosen.is_ranked)
         found = evaluate(truth.known()[1], few, list(METRICS))
         return {name: found[name] for name in METRICS}
-    return {name: expected_utility(explainer.candidates, name, chosen) for name in METRICS}
+    return {name: expected_utility(candidates, name, chosen) for name in METRICS}
 
 
 def _collect(

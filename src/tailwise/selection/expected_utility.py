@@ -6,21 +6,11 @@ from typing import Any
 
 from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads
 from tailwise.expectations.terms import check_value
-from tailwise.inputs.checks import check_choice
-from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.paths import Source
 from tailwise.inputs.totals import Totals
-from tailwise.selection.resolve import (
-    check_context,
-    describe_batch,
-    find_candidates,
-    make_expectation,
-    name_columns,
-    read_priors,
-    space_of,
-)
-from tailwise.selection.rules import check_budgets
-from tailwise.utilities import Utility, as_utility
+from tailwise.selection.judging import judge
+from tailwise.selection.resolve import name_columns
+from tailwise.utilities import Utility
 
 
 def expected_utility(
@@ -69,17 +59,9 @@ def expected_utility(
     >>> round(tw.expected_utility(probabilities, "macro-recall", np.array([[0], [1]])), 6)
     0.3675
     """
-    check_choice("expectation", expectation, ("exact", "semi"))
     columns = name_columns(instance, label, probability)
     source = Source.of(probabilities, columns=columns)
-    candidates = find_candidates(source, columns, context)
-    utility = as_utility(utility, priors := read_priors(priors, source, candidates))
-    selection = space_of(candidates).read_chosen(source.read_selection(selection), "selection")
-    n, m = candidates.shape
-    chosen = Chosen.of(selection, m, n_instances=n, like="probabilities")
-    budgets = (chosen.labels != EMPTY).sum(axis=1) if k is None else check_budgets(k, n, m)
-    context = check_context(context, utility, candidates)
-    batch = describe_batch(candidates, budgets, priors, condition_positives, context, n)
-    with Threads(None, needs_one=candidates.n_entries < MIN_SHARED_ENTRIES) as engine:
-        expected = make_expectation(expectation, utility, candidates, batch, context, engine)
-        return check_value(utility, expected.value_of(chosen))
+    more = {"context": context, "priors": priors, "condition_positives": condition_positives}
+    judged = judge(source, utility, selection, k, expectation, columns=columns, **more)
+    with Threads(None, needs_one=judged.candidates.n_entries < MIN_SHARED_ENTRIES) as engine:
+        return check_value(judged.utility, judged.expect(expectation, engine).value_of(judged.chosen))

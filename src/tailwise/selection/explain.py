@@ -10,7 +10,7 @@ import numpy as np
 from tailwise.engines.threads import Threads
 from tailwise.errors import InputError
 from tailwise.expectations.terms import locate, raise_failure
-from tailwise.inputs.checks import check_choice, check_size
+from tailwise.inputs.checks import check_size
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.excluded_pairs import with_empty_rows
 from tailwise.inputs.lookups import find_label, find_row
@@ -19,17 +19,9 @@ from tailwise.inputs.priors import LabelPriors
 from tailwise.kernels.label_ascent import make_row_prices, price_rows
 from tailwise.kernels.label_state import Q
 from tailwise.kernels.rows import Rows
+from tailwise.selection.judging import judge
 from tailwise.selection.reasons import Explanation, LabelExplanation, Reason
-from tailwise.selection.resolve import (
-    check_context,
-    describe_batch,
-    find_candidates,
-    make_expectation,
-    read_priors,
-    space_of,
-)
-from tailwise.selection.rules import check_budgets
-from tailwise.utilities import as_utility
+from tailwise.selection.resolve import space_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -284,10 +276,12 @@ def explainer_of(
     priors: Any = None,
     condition_positives: Any = None,
     label_names: Any = None,
+    exclude: Any = None,
 ) -> Explainer:
     """Explain any selection; parameters are those of :func:`tailwise.expected_utility`.
 
-    Probabilities may also be a Source, which was read before.
+    Probabilities may also be a Source, which was read before. `exclude` is what :func:`tailwise.select` was given, so
+    that excluded labels are called so.
 
     Examples
     --------
@@ -297,15 +291,8 @@ def explainer_of(
     >>> print(explainer_of(probabilities, "macro-f1", np.array([[1], [2], [0]])).explain(0).sentence)
     Instance 0 was given the label that adds most to macro-f1 of the whole batch; it is only 2nd by probability.
     """
-    check_choice("expectation", expectation, ("exact", "semi"))
     source = probabilities if isinstance(probabilities, Source) else Source.of(probabilities, label_names=label_names)
-    candidates = find_candidates(source, None, None)
-    utility = as_utility(utility, priors := read_priors(priors, source, candidates))
-    selection = space_of(candidates).read_chosen(source.read_selection(selection), "selection")
-    n, m = candidates.shape
-    chosen = Chosen.of(selection, m, n_instances=n, like="probabilities")
-    budgets = (chosen.labels != EMPTY).sum(axis=1) if k is None else check_budgets(k, n, m)
-    context = check_context(None, utility, candidates)
-    batch = describe_batch(candidates, budgets, priors, condition_positives, context, n)
-    made = make_expectation(expectation, utility, candidates, batch, context, Threads(1))
-    return Explainer(made, chosen, budgets, candidates.instance_ids)
+    more = {"priors": priors, "condition_positives": condition_positives, "exclude": exclude}
+    judged = judge(source, utility, selection, k, expectation, **more)
+    made = judged.expect(expectation, Threads(1))
+    return Explainer(made, judged.chosen, judged.budgets, judged.instance_ids, judged.set_aside)

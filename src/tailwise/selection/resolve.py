@@ -27,6 +27,7 @@ from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import as_dense
 from tailwise.inputs.paths import Source
 from tailwise.inputs.totals import Totals
+from tailwise.inputs.wide_tables import values_by_id
 from tailwise.selection.bca import bca, start, visiting_order, warm_up
 from tailwise.selection.greedy import greedy
 from tailwise.selection.instance_wise import instance_wise
@@ -178,8 +179,9 @@ def describe_batch(
         raise InputError(msg)
     n_slots = n if budgets is None else max(1, int(budgets.sum()))
     more = context.n_instances if budgets is None else context.n_slots
-    p = check_condition_positives(condition_positives, candidates.condition_positives(), n, priors)
     names = candidates.label_names
+    given = values_by_id(condition_positives, names, "condition_positives", "label")
+    p = check_condition_positives(given, candidates.condition_positives(), n, priors)
     numbers = None if names is None else {name: j for j, name in enumerate(names.ids)}
     return Batch(n + context.n_instances, m, n_slots + more, p + context.p, numbers)
 

@@ -16,9 +16,8 @@ from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_choice, is_integer
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.excluded_pairs import NOTHING_EXCLUDED, set_aside
-from tailwise.inputs.ids import Ids
 from tailwise.inputs.matrices import as_array
-from tailwise.inputs.wide_tables import index_of
+from tailwise.inputs.wide_tables import values_by_id
 from tailwise.kernels.rows import Excluded
 
 FILLS = ("auto", "least-loss", "none")
@@ -86,6 +85,14 @@ def check_budgets(k: Any, n_instances: int, n_labels: int) -> NDArray | None:
     return np.broadcast_to(budgets, n_instances).astype(np.int64)
 
 
+def set_excluded_aside(candidates: Candidates, excluded: Excluded) -> tuple[Candidates, NDArray]:
+    """Move excluded candidates to rows of their own; return the instances that have such rows, in their order."""
+    if excluded is NOTHING_EXCLUDED:
+        return candidates, NOBODY
+    moved = set_aside(candidates, excluded)
+    return moved, np.flatnonzero(moved.sizes[: candidates.n_instances] < candidates.sizes)
+
+
 def find_rules(
     candidates: Candidates, k: Any, given: Chosen | None, fill: str, excluded: Excluded = NOTHING_EXCLUDED
 ) -> tuple[Candidates, Rules]:
@@ -96,12 +103,8 @@ def find_rules(
     """
     check_choice("fill", fill, FILLS)
     n_instances = candidates.n_instances
-    budgets = check_budgets(_by_id(k, candidates.instance_ids), *candidates.shape)
-    aside = NOBODY
-    if excluded is not NOTHING_EXCLUDED:
-        sizes = candidates.sizes
-        candidates = set_aside(candidates, excluded)
-        aside = np.flatnonzero(candidates.sizes[:n_instances] < sizes)
+    budgets = check_budgets(values_by_id(k, candidates.instance_ids, "k", "instance"), *candidates.shape)
+    candidates, aside = set_excluded_aside(candidates, excluded)
     extended = candidates if given is None else _with_labels(candidates, given)
     has_slots = np.arange(candidates.n_instances) < n_instances
     if budgets is None:
@@ -112,19 +115,6 @@ def find_rules(
     may_fill = fill == "least-loss" or (fill == "auto" and candidates.holds_all_labels)
     fills = may_fill and bool((least < budgets).any())
     return extended, Rules(budgets, least, most, has_budget=True, fills=fills, excluded=excluded, set_aside=aside)
-
-
-def _by_id(k: Any, ids: Ids | None) -> Any:
-    """Budgets in the order of the instances, if they are a pandas Series with ids."""
-    of_budgets = None if ids is None else index_of(k)
-    if ids is None or of_budgets is None:
-        return k
-    positions = of_budgets.positions_of(ids)
-    if (positions < 0).any():
-        missing = ids[int(np.argmin(positions))]
-        msg = f"k as a Series must hold a budget for each instance. Got none for {missing!r}. Add it, or give an array."
-        raise InputError(msg)
-    return np.asarray(k)[positions]
 
 
 def warn_of_empty_slots(selection: Chosen, rules: Rules) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +12,10 @@ from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.file_sets import is_file_set, read_file_blocks
 from tailwise.datasets.formats.output_folders import claimed_folder
 from tailwise.datasets.formats.read_write import fit_contents, load_contents, write_contents
-from tailwise.datasets.formats.registry import Format, find_format, find_format_to_write
+from tailwise.datasets.formats.registry import NAMES, Format, find_format, find_format_to_write
 from tailwise.datasets.formats.store_files import fill_store, store_folder
 from tailwise.datasets.formats.table_entries import read_long_blocks
-from tailwise.errors import FileError, MachineError
+from tailwise.errors import FileError, MachineError, UnknownIdsWarning
 from tailwise.inputs.label_names import LabelNames
 from tailwise.progress import track
 
@@ -66,6 +67,7 @@ def convert(
                 return n_rows
     contents = load_contents(source, label_names=names, columns=columns)
     write_contents(target, contents, format)
+    _warn_of_lost_ids(contents, target, writer)
     return contents.matrix.shape[0]
 
 
@@ -107,6 +109,21 @@ def _fill(source: Any, folder: Path, blocks: Iterable[Contents], names: LabelNam
                 bar.update(block.matrix.shape[0])
 
         return fill_store(folder, watched(), source)
+
+
+def _warn_of_lost_ids(contents: Contents, target: Any, writer: Format) -> None:
+    """Say which ids a format cannot hold."""
+    lost = []
+    if contents.instance_names is not None and not (NAMES in writer.holds and writer.names_instances):
+        lost.append(f"the ids of {len(contents.instance_names):,} instances")
+    if contents.label_names is not None and NAMES not in writer.holds:
+        lost.append(f"the names of {len(contents.label_names):,} labels")
+    if lost:
+        msg = (
+            f"{writer.title} cannot hold {' and '.join(lost)}: {target} numbers them from 0, as they come. "
+            "Use .csv, .jsonl or .parquet to keep them."
+        )
+        warnings.warn(msg, UnknownIdsWarning, stacklevel=3)
 
 
 def _stream(source: Any, target: Any, reader: Format, writer: Format, columns: Any) -> int | None:

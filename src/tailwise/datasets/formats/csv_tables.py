@@ -24,7 +24,7 @@ from tailwise.errors import FileError
 __all__ = ["decode_line", "open_csv", "read_header", "write_csv", "write_csv_blocks"]
 
 BLOCK = 1 << 23  # bytes that pyarrow converts at a time
-INTEGER = "^(0|-?[1-9][0-9]{0,17})$"  # as Python writes it, so that ids such as 007 stay text
+INTEGER = "^(0|-?[1-9][0-9]{0,18})$"  # as Python writes it, so that ids such as 007 stay text
 FIELD = 1 << 24  # characters of the longest field
 
 
@@ -123,7 +123,10 @@ def _as_integers(column: Any) -> Any:
     used = names.filter(compute.not_equal(names, "")) if names.index("").as_py() >= 0 else names
     if not compute.all(compute.match_substring_regex(used, INTEGER)).as_py():
         return column
-    integers = compute.if_else(compute.equal(names, ""), "0", names).cast(arrow.int64())
+    try:
+        integers = compute.if_else(compute.equal(names, ""), "0", names).cast(arrow.int64())
+    except arrow.ArrowInvalid:  # more than 64 bits
+        return column
     return arrow.DictionaryArray.from_arrays(column.indices, integers)
 
 
@@ -188,6 +191,10 @@ def _is_number(text: str) -> bool:
         return False
 
 
+def _is_integer(text: str) -> bool:
+    return re.match(INTEGER, text) is not None and -(2**63) <= int(text) < 2**63
+
+
 def _columns_of(rows: list[dict[str, str]], columns: dict[str, str], as_text: frozenset[str]) -> dict[str, Any]:
     is_empty = np.array([row[columns["label"]] == "" for row in rows], dtype=bool)
     parts: dict[str, Any] = {"is_empty": is_empty} if is_empty.any() else {}
@@ -198,7 +205,7 @@ def _columns_of(rows: list[dict[str, str]], columns: dict[str, str], as_text: fr
             values = np.array(values, dtype=np.float32)
         elif part == "rank":
             values = np.array(values, dtype=np.float64)
-        elif part not in as_text and all(map(re.compile(INTEGER).match, values)):
+        elif part not in as_text and all(map(_is_integer, values)):
             values = [int(value) for value in values]
         parts[part] = values
     return parts

@@ -92,7 +92,7 @@ class IdNumbers:
         self._expect_names(is_text=not types.is_integer(kind))
         chunks = column.chunks if hasattr(column, "chunks") else [column]
         encoded = [each if isinstance(each, DictionaryArray) else each.dictionary_encode() for each in chunks]
-        return np.concatenate([np.zeros(0, dtype=np.int32), *map(self._number_chunk, encoded)])
+        return self._number_chunks(encoded, _common_kind(kind))
 
     @property
     def _keeps_numbers(self) -> bool:
@@ -130,25 +130,33 @@ class IdNumbers:
         self._most = max(self._most, int(numbers.max(initial=-1)) + 1)
         return numbers.astype(np.int32)
 
-    def _number_chunk(self, chunk: Any) -> NDArray:
-        """The numbers of a dictionary-encoded column, by hash tables of pyarrow."""
+    def _number_chunks(self, chunks: list[Any], kind: Any) -> NDArray:
+        """The numbers of dictionary-encoded columns, by one hash table of pyarrow for all of them."""
         import pyarrow as arrow
-        from pyarrow import compute
 
-        names, codes = chunk.dictionary, np.asarray(chunk.indices)
-        kind = arrow.large_string() if self._has_text else arrow.int64()
-        names = names.cast(kind)
         if self._known is None:
             self._known = arrow.array(list(self._numbers), kind)
-        is_used = np.bincount(codes, minlength=len(names)) > 0
-        is_new = np.asarray(compute.is_null(compute.index_in(names, self._known))) & is_used
-        if is_new.any():
-            new = names.filter(arrow.array(is_new))
-            if self._is_closed:
-                self._refuse_strange(new[0].as_py())
-            self._known = arrow.concat_arrays([self._known, new])
-        numbers = compute.index_in(names, self._known).fill_null(-1)
-        return np.asarray(numbers)[codes]
+        codes = [np.asarray(chunk.indices) for chunk in chunks]
+        marks = [
+            np.bincount(each, minlength=len(chunk.dictionary)) > 0 for each, chunk in zip(codes, chunks, strict=True)
+        ]
+        used = [
+            chunk.dictionary.cast(kind).filter(arrow.array(is_used))  # a categorical column lists values without a row
+            for chunk, is_used in zip(chunks, marks, strict=True)
+        ]
+        n_known = len(self._known)
+        found = arrow.concat_arrays([self._known, *used]).dictionary_encode()
+        if self._is_closed and len(found.dictionary) > n_known:
+            self._refuse_strange(found.dictionary[n_known].as_py())
+        self._known = found.dictionary
+        numbers, first, parts = np.asarray(found.indices), n_known, [np.zeros(0, dtype=np.int32)]
+        for each, is_used in zip(codes, marks, strict=True):
+            last = first + int(is_used.sum())
+            places = np.full(is_used.size, -1, dtype=np.int32)
+            places[is_used] = numbers[first:last]
+            parts.append(places[each])
+            first = last
+        return np.concatenate(parts)
 
     def _number_codes(self, codes: NDArray, names: list[Any]) -> NDArray:
         """Codes of names as numbers; new names are numbered in the order in which the column holds them."""
@@ -165,3 +173,12 @@ class IdNumbers:
     def _refuse_strange(self, name: Any) -> NoReturn:
         msg = f"{self._path} must only use {self._part}s listed in its metadata. Got {name!r}. Write it again."
         raise FileError(msg)
+
+
+def _common_kind(kind: Any) -> Any:
+    """The type of pyarrow that holds all ids of a column."""
+    import pyarrow as arrow
+
+    if not arrow.types.is_integer(kind):
+        return arrow.large_string()
+    return arrow.uint64() if kind == arrow.uint64() else arrow.int64()

@@ -7,14 +7,17 @@ there is no ranking. Sizes and names that the entries do not determine are store
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tailwise.datasets.formats.contents import Contents
-from tailwise.datasets.formats.disk import opened, parse_json, written_beside
+from tailwise.datasets.formats.disk import is_compressed, opened, parse_json, written_beside
 from tailwise.datasets.formats.ordered_rows import ANY
 from tailwise.datasets.formats.table_entries import LongFile, find_columns
 from tailwise.errors import FileError, InputError, MachineError, MissingExtraError
@@ -28,6 +31,8 @@ __all__ = ["open_parquet", "write_parquet"]
 
 NOTES = b"tailwise"
 BATCH = 1 << 20  # entries read at a time
+MOST_ROWS = 1 << 22  # rows of a row group that is read as a whole
+N_READERS = 2
 
 
 def open_parquet(path: Any, columns: Any = None) -> LongFile:
@@ -39,10 +44,7 @@ def open_parquet(path: Any, columns: Any = None) -> LongFile:
     encoded = [found[part] for part in ("instance", "label") if _is_text(schema, found[part])]
 
     def read_batches(as_text: frozenset[str]) -> Iterator[dict[str, Any]]:
-        with opened(path) as file:
-            table = _open_table(file, path, read_dictionary=encoded)
-            yield _parts(table.schema_arrow.empty_table(), found)
-            yield from _read_batches(table, path, found)
+        return _read_batches(path, found, {"read_dictionary": encoded})
 
     return LongFile(path, found, is_plain, notes, read_batches)
 
@@ -88,7 +90,7 @@ def _named(numbers: NDArray, names: Any) -> Any:
     """Build a dictionary-encoded column of text, or a column of integers."""
     arrow, _ = _import_pyarrow()
     if isinstance(names[0], int):
-        return arrow.array(np.array(names)[numbers])
+        return arrow.array(names, arrow.uint64() if max(names) >= 2**63 else arrow.int64()).take(arrow.array(numbers))
     used, codes = np.unique(numbers, return_inverse=True)
     texts = arrow.array([names[number] for number in used], type=arrow.string())
     return arrow.DictionaryArray.from_arrays(arrow.array(codes.astype(np.int32)), texts)
@@ -119,7 +121,50 @@ def _open_table(file: Any, path: Any, **options: Any) -> Any:
         return table
 
 
-def _read_batches(table: Any, path: Any, columns: dict[str, str]) -> Iterator[dict[str, Any]]:
+def _read_batches(path: Any, columns: dict[str, str], options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the parts of some rows at a time: row groups on threads of their own, or parts of large row groups."""
+    with opened(path) as file:
+        table = _open_table(file, path, **options)
+        yield _parts(table.schema_arrow.empty_table(), columns)
+        groups = [table.metadata.row_group(number).num_rows for number in range(table.num_row_groups)]
+        if not len(groups) > 1 or max(groups) > MOST_ROWS or is_compressed(path):
+            yield from _read_in_order(table, path, columns)
+            return
+    with ThreadPoolExecutor(N_READERS) as pool, ExitStack() as files:
+        readers: SimpleQueue[Any] = SimpleQueue()
+        for _ in range(N_READERS):
+            readers.put(_open_table(files.enter_context(opened(path)), path, **options))
+        waiting = deque[Future[dict[str, Any]]]()
+        for numbers in _join_groups(groups):
+            waiting.append(pool.submit(_read_groups, readers, numbers, path, columns))
+            if len(waiting) > N_READERS:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _join_groups(sizes: list[int]) -> Iterator[list[int]]:
+    """Adjacent row groups that have about BATCH rows together."""
+    numbers: list[int] = []
+    for number, size in enumerate(sizes):
+        if numbers and sum(sizes[each] for each in numbers) + size > BATCH:
+            yield numbers
+            numbers = []
+        numbers.append(number)
+    yield numbers
+
+
+def _read_groups(readers: SimpleQueue[Any], numbers: list[int], path: Any, columns: dict[str, str]) -> dict[str, Any]:
+    table = readers.get()
+    try:
+        with _reading(path):
+            found = table.read_row_groups(numbers, columns=list(columns.values()), use_threads=False)
+            return _parts(found, columns)
+    finally:
+        readers.put(table)
+
+
+def _read_in_order(table: Any, path: Any, columns: dict[str, str]) -> Iterator[dict[str, Any]]:
     arrow, _ = _import_pyarrow()
     with _reading(path):
         batches = table.iter_batches(batch_size=BATCH, columns=list(columns.values()))
@@ -167,7 +212,10 @@ def _are_names(names: Any, size: int) -> bool:
 
 
 def _are_integers(names: list[Any]) -> bool:
-    return all(type(name) is int and -(2**63) <= name < 2**63 for name in names)
+    if set(map(type, names)) != {int}:
+        return not names
+    least, most = min(names), max(names)
+    return (least >= -(2**63) and most < 2**63) or (least >= 0 and most < 2**64)
 
 
 def _are_texts(names: Any) -> bool:

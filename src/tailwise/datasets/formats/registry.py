@@ -51,7 +51,7 @@ from tailwise.datasets.formats.table_entries import LongFile, read_long, read_lo
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.checks import check_choice
 
-__all__ = ["FORMATS", "Format", "find_format", "find_format_to_write"]
+__all__ = ["FORMATS", "NAMES", "Format", "find_format", "find_format_to_write"]
 
 HEAD = 1 << 16  # bytes from which a text format is recognised
 FEATURES, SCORES, RANKING, NAMES = "features", "scores", "ranking", "names"
