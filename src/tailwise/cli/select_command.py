@@ -93,6 +93,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--keep-partial", action="store_true", help="after Ctrl-C, write the best selection so far")
     seconds = "stop the search after this time, and write the best selection so far (exit code 4)"
     parser.add_argument("--max-seconds", type=float, metavar="S", help=seconds)
+    kept = "folder in which every pass is kept: after a kill, the same command goes on from there"
+    parser.add_argument("--checkpoint", metavar="DIR", help=kept)
     add_json_option(parser)
     add_search_options(parser)
     parser.set_defaults(run=_run)
@@ -160,6 +162,7 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
         progress=options.progress,
         max_seconds=options.max_seconds,
         on_interrupt="return",
+        checkpoint=options.checkpoint,
         **read_search_options(options),
     )
     if selection.interrupted and not options.keep_partial:

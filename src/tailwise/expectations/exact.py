@@ -37,6 +37,7 @@ MOST_EXPECTED, LAW_WIDTH = 8.0, 32
 # A state that is counted anew keeps nodes that were placed for nearly the number of instances that a label has.
 NEARLY = 1.1
 ONE_THREAD = Threads(1)
+INSTANCES_AT_ONCE = 1 << 20
 NO_BLOCKS = np.empty(0, dtype=np.int64)
 ALL_LABELS, NOTHING = np.empty(0, dtype=np.bool_), np.empty((0, 1), dtype=np.int32)
 
@@ -154,9 +155,12 @@ class Exact:
 
     def _count_labels(self, positions: NDArray) -> NDArray:
         """For how many instances each label is selected."""
-        rows = self.candidates.rows
-        selected = (rows.indptr[:-1, None] + positions)[positions >= 0]
-        return np.bincount(rows.labels[selected], minlength=self.candidates.n_labels)
+        rows, counts = self.candidates.rows, np.zeros(self.candidates.n_labels, dtype=np.int64)
+        for first in range(0, positions.shape[0], INSTANCES_AT_ONCE):  # no array as large as all positions is made
+            part = positions[first : first + INSTANCES_AT_ONCE]
+            selected = (rows.indptr[first : first + part.shape[0], None] + part)[part >= 0]
+            counts += np.bincount(rows.labels[selected], minlength=counts.size)
+        return counts
 
     def _count(self, positions: NDArray, others: NDArray, nodes: kernels.Nodes) -> State:
         """The state of a selection, with nodes in which nothing is selected yet."""

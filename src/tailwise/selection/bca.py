@@ -25,6 +25,7 @@ from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.kernels.label_state import State
 from tailwise.kernels.row_ascent import ascend, make_buffers, settle
 from tailwise.kernels.rows import Rows, select_by_line
+from tailwise.selection.checkpoint import Reached
 from tailwise.selection.observer import Observer
 from tailwise.selection.problem import Outcome, Problem
 
@@ -55,7 +56,8 @@ def warm_up(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     cheaper = replace(problem, expectation=problem.cheaper)
     positions = empty_positions(problem)
     state = problem.cheaper.start(np.ones(problem.candidates.n_labels))
-    run_pass(cheaper, state, positions, problem.order, 1, observer)
+    if problem.checkpoint is None or problem.checkpoint.stage != "warm-up":  # else this was done before
+        run_pass(cheaper, state, positions, problem.order, 1, observer)
     if observer.goes_on():  # else the pass may have left instances without labels
         begin = Outcome(positions, state, (problem.cheaper.value(state),), passes=0)
         found = climb_rows(cheaper, begin, "warm-up", observer)
@@ -75,6 +77,9 @@ def climb_rows(problem: Problem, outcome: Outcome, stage: str, observer: Observe
     """Pass after pass, until one gains less than the tolerance."""
     expectation, positions, state = problem.expectation, outcome.positions, outcome.state
     history, converged, interrupted = [*outcome.history], False, False
+    reached = None if problem.checkpoint is None else problem.checkpoint.read(stage)
+    if reached is not None:
+        positions, state, history, converged = reached.positions, reached.state, reached.history, reached.converged
     try:
         while not converged and len(history) <= problem.max_passes and observer.goes_on():
             n_moved = run_pass(problem, state, positions, problem.order, problem.group_size, observer)
@@ -82,6 +87,8 @@ def climb_rows(problem: Problem, outcome: Outcome, stage: str, observer: Observe
             history.append(expectation.value(state))
             converged = observer.goes_on() and (n_moved == 0 or history[-1] - history[-2] < problem.tolerance)
             observer.told(stage, history, n_moved, state)
+            if problem.checkpoint is not None and observer.goes_on():  # else the pass was perhaps not finished
+                problem.checkpoint.write(Reached(stage, positions, state, history, converged, outcome.others))
     except KeyboardInterrupt:  # the state may be half of one and half of another selection
         interrupted, state = True, expectation.count(positions)
     return replace(

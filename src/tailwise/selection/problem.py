@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tailwise.inputs.ids import Ids
     from tailwise.inputs.totals import Totals
     from tailwise.kernels.label_state import State
+    from tailwise.selection.checkpoint import Checkpoint
     from tailwise.selection.observer import Observer
     from tailwise.selection.rules import Rules
     from tailwise.utilities.utility import Batch, Utility
@@ -56,6 +57,7 @@ class Request:
     proving: Proving | None = None
     columns: dict[str, str] | None = None  # of a table: those of instances, labels and probabilities
     judged: Any = None  # a selection to judge, in the place of one to be found
+    checkpoint: Any = None  # a folder in which passes are kept
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ class Problem:
     seed: int
     proving: Proving | None
     judged: Chosen | None  # the selection that is to be judged
+    checkpoint: Checkpoint | None = None  # where passes are kept, so that a killed call can go on
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tailwise.certificates.proof import prove
 from tailwise.errors import Interrupted
 from tailwise.inputs.checks import check_choice
 from tailwise.inputs.totals import Totals
+from tailwise.selection.bca import bca
 from tailwise.selection.label_moves import climb_labels, compile_label_moves, label_moves
 from tailwise.selection.observer import Observer, Pass
 from tailwise.selection.present import Selection, present
@@ -17,6 +18,9 @@ from tailwise.selection.problem import Outcome, Problem, Proving, Request
 from tailwise.selection.resolve import name_columns, resolve
 from tailwise.selection.rules import warn_of_empty_slots
 from tailwise.utilities import Utility
+
+if TYPE_CHECKING:
+    from tailwise.selection.problem import Step
 
 
 def select(
@@ -37,6 +41,7 @@ def select(
     workers: int | None = None,
     seed: int = 0,
     certify: bool = False,
+    checkpoint: Any = None,
     on_pass: Callable[[Pass], Any] | None = None,
     max_seconds: float | None = None,
     progress: bool = False,
@@ -112,6 +117,10 @@ def select(
     certify : bool
         Prove how close to the optimum the selection is (:class:`Certificate`), and look for a better one where the
         proof points. See :func:`certify`, also for what a proof can be had for.
+    checkpoint : path, optional
+        A folder in which every finished row pass is kept: positions, totals and history. After a kill, the same call
+        goes on from there and ends with the same labels; another call is refused. Label passes are not kept: they
+        begin again after the last row pass. Remove the folder when it is no longer needed.
     on_pass : callable, optional
         Called after every pass with a :class:`tailwise.selection.Pass`: the stage, the history, how many moved, the
         state. Return True to stop; the best so far is returned.
@@ -173,6 +182,7 @@ def select(
         seed=seed,
         proving=Proving() if certify else None,
         columns=name_columns(instance, label, probability),
+        checkpoint=checkpoint,
     )
     observer = Observer(on_pass, max_seconds, progress=progress)
     problem = resolve(request)
@@ -196,12 +206,21 @@ def run(problem: Problem, observer: Observer) -> Selection:
         observer.close()
 
 
+def _resume(problem: Problem) -> tuple[Outcome | None, tuple[Step, ...]]:
+    """Where a call that was killed goes on, and the steps that are left; everything, if nothing was kept."""
+    reached = None if problem.checkpoint is None else problem.checkpoint.kept("rows")
+    if reached is None:
+        return None, problem.plan
+    outcome = Outcome(reached.positions, reached.state, tuple(reached.history), others=reached.others)
+    return outcome, problem.plan[problem.plan.index(bca) :]
+
+
 def solve(problem: Problem, observer: Observer) -> Outcome:
     """Run the plan of a problem, step by step; after Ctrl-C there is no next one."""
-    outcome: Outcome | None = None
+    outcome, plan = _resume(problem)
     if label_moves in problem.plan:
         compile_label_moves(problem)
-    for step in problem.plan:
+    for step in plan:
         try:
             outcome = step(problem, outcome, observer)  # type: ignore[arg-type]  # the first takes none
         except KeyboardInterrupt:  # outside the passes, whose own handling keeps their history

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["check_writable_target", "load_selection", "names_to_write", "save_selection", "save_with_ids"]
 
 Path = str | os.PathLike[str]
+INSTANCES_AT_ONCE = 1 << 16
 
 
 def load_selection(
@@ -141,11 +142,22 @@ def _values_at(probabilities: Any, matrix: sp.csr_array) -> NDArray:
     if values.shape != matrix.shape:
         msg = f"probabilities must have the shape of the selection, {matrix.shape}. Got {values.shape}."
         raise InputError(msg)
-    n, m = matrix.shape
+    parts = [
+        _values_in(values, matrix, first, min(first + INSTANCES_AT_ONCE, matrix.shape[0]))
+        for first in range(0, matrix.shape[0], INSTANCES_AT_ONCE)  # so that no array as large as all values is made
+    ]
+    return np.concatenate(parts)
+
+
+def _values_in(values: sp.csr_array, matrix: sp.csr_array, first: int, last: int) -> NDArray:
+    """The same for the instances from first to last."""
     keys, wanted = (
-        np.repeat(np.arange(n, dtype=np.int64), np.diff(each.indptr)) * m + each.indices for each in (values, matrix)
+        np.repeat(np.arange(last - first, dtype=np.int64), np.diff(each.indptr[first : last + 1])) * matrix.shape[1]
+        + each.indices[each.indptr[first] : each.indptr[last]]
+        for each in (values, matrix)
     )
+    data = values.data[values.indptr[first] : values.indptr[last]]
     if not keys.size:
-        return np.zeros(wanted.size)
+        return np.zeros(wanted.size, dtype=data.dtype)
     where = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-    return np.where(keys[where] == wanted, values.data[where], values.data.dtype.type(0))
+    return np.where(keys[where] == wanted, data[where], data.dtype.type(0))

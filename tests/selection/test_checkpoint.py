@@ -1,0 +1,133 @@
+"""Checkpoints: a call that is killed goes on from its last pass, and ends as one that was not."""
+
+import errno
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tailwise as tw
+from tailwise.datasets import zipf_candidates
+from tailwise.errors import FileError, InputError, MachineError
+
+CALL = {"utility": "macro-f1", "k": 3}
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.fixture(scope="module")
+def probabilities():
+    return zipf_candidates(400, 150, 12, seed=1)
+
+
+def kill_after(stage, n_passes):
+    passes = []
+
+    def told(each):
+        passes.append(each.stage)
+        if passes.count(stage) > n_passes:
+            raise Killed
+
+    return told
+
+
+@pytest.mark.parametrize("expectation", ["semi", "exact"])
+@pytest.mark.parametrize("method", ["ascent", "global"])
+@pytest.mark.parametrize("n_passes", [1, 2])
+def test_goes_on_after_a_kill(probabilities, tmp_path, expectation, method, n_passes):
+    options = {"expectation": expectation, "method": method, "tolerance": 0.0}
+    whole = tw.select(probabilities, **CALL, **options)
+    for stage in ("warm-up", "rows") if expectation == "exact" else ("rows",):
+        with pytest.raises(Killed):
+            tw.select(probabilities, **CALL, **options, checkpoint=tmp_path / "c", on_pass=kill_after(stage, n_passes))
+    passes = []
+    again = tw.select(probabilities, **CALL, **options, checkpoint=tmp_path / "c", on_pass=passes.append)
+    assert again.labels.tobytes() == whole.labels.tobytes()
+    assert again.history == whole.history
+    assert again.expected == whole.expected
+    assert all(each.stage != "warm-up" for each in passes)
+
+
+def test_goes_on_from_a_given_start(probabilities, tmp_path):
+    start = np.zeros((400, 1), dtype=np.int32)
+    whole = tw.select(probabilities, **CALL, init=start, fill="least-loss")
+    with pytest.raises(Killed):
+        tw.select(
+            probabilities,
+            **CALL,
+            init=start,
+            fill="least-loss",
+            checkpoint=tmp_path,
+            on_pass=kill_after("rows", 1),
+        )
+    again = tw.select(probabilities, **CALL, init=start, fill="least-loss", checkpoint=tmp_path)
+    assert again.labels.tobytes() == whole.labels.tobytes()
+
+
+def test_another_call_is_refused(probabilities, tmp_path):
+    tw.select(probabilities, **CALL, checkpoint=tmp_path)
+    with pytest.raises(InputError, match="checkpoint must belong to the same call"):
+        tw.select(probabilities, "macro-f1", k=2, checkpoint=tmp_path)
+
+
+def test_damaged_checkpoint(probabilities, tmp_path):
+    tw.select(probabilities, **CALL, checkpoint=tmp_path)
+    data = (tmp_path / "pass.npz").read_bytes()
+    (tmp_path / "pass.npz").write_bytes(data[: len(data) // 2])
+    with pytest.raises(FileError, match="must be a whole checkpoint"):
+        tw.select(probabilities, **CALL, checkpoint=tmp_path)
+
+
+def test_what_is_no_folder(probabilities, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"checkpoint must be a folder\. Got .*file, which is a file"):
+        tw.select(probabilities, **CALL, checkpoint=tmp_path / "file")
+    with pytest.raises(InputError, match=r"checkpoint must be the name of a folder, or None. Got int"):
+        tw.select(probabilities, **CALL, checkpoint=3)
+
+
+def test_full_disk_keeps_the_pass_before(probabilities, tmp_path, monkeypatch):
+    whole = tw.select(probabilities, **CALL, tolerance=0.0)
+    with pytest.raises(Killed):
+        tw.select(probabilities, **CALL, tolerance=0.0, checkpoint=tmp_path, on_pass=kill_after("rows", 1))
+    kept = (tmp_path / "pass.npz").read_bytes()
+
+    def fail(*arguments, **more):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tailwise.selection.checkpoint.np.savez", fail)
+        with pytest.raises(MachineError, match="No space left on device"):
+            tw.select(probabilities, **CALL, tolerance=0.0, checkpoint=tmp_path)
+    assert (tmp_path / "pass.npz").read_bytes() == kept
+    again = tw.select(probabilities, **CALL, tolerance=0.0, checkpoint=tmp_path)
+    assert again.labels.tobytes() == whole.labels.tobytes()
+
+
+KILLED = """
+import os, sys
+from tailwise.selection import checkpoint
+from tailwise.cli.main import main
+write = checkpoint.Checkpoint.write
+def killed(self, reached):
+    write(self, reached)
+    os.kill(os.getpid(), 9)
+checkpoint.Checkpoint.write = killed
+main(sys.argv[1:])
+"""
+
+
+def test_killed_command_goes_on(probabilities, tmp_path):
+    from tailwise.cli.main import main
+
+    tw.save(tmp_path / "a.store", probabilities)
+    command = ["select", str(tmp_path / "a.store"), "-u", "macro-f1", "-k", "3", "--quiet"]
+    kept = [*command, "--checkpoint", str(tmp_path / "kept"), "-o", str(tmp_path / "b.npz")]
+    assert subprocess.run([sys.executable, "-c", KILLED, *kept], check=False).returncode == -9
+    assert not (tmp_path / "b.npz").exists()
+    assert main(kept) == 0
+    assert main([*command, "-o", str(tmp_path / "c.npz")]) == 0
+    assert (tmp_path / "b.npz").read_bytes() == (tmp_path / "c.npz").read_bytes()
