@@ -10,6 +10,7 @@ from tailwise.models.prior_shift import shift_to_priors
 from tailwise.models.reliability import reliability
 from tailwise.models.side_by_side import SideBySide
 from tailwise.models.text_features import TextFeatures
+from tailwise.models.text_model import TextModel
 from tailwise.models.tree import Tree
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Model",
     "SideBySide",
     "TextFeatures",
+    "TextModel",
     "Tree",
     "TreeSelection",
     "load_model",
