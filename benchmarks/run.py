@@ -41,7 +41,9 @@ BENCHMARKS = (
     "label_tree_scale",
     "calibration",
     "parsing_speed",
+    "file_speed",
     "id_tables",
+    "explanations",
     "experiments",
 )
 

@@ -13,7 +13,7 @@ from harness import Result, time_calls
 from matrices import zipf_matrix
 
 REPEATS = 7
-ASKED_IMPORT, ASKED_COMMAND = 0.5, 1.5
+ASKED_IMPORT, ASKED_COMMAND = 0.5, 0.9
 
 
 def run() -> Iterator[Result]:
@@ -23,7 +23,11 @@ def run() -> Iterator[Result]:
         sp.save_npz(given, zipf_matrix(500, 300, 20))
         tailwise = str(Path(sys.executable).with_name("tailwise"))
         command = [tailwise, "select", str(given), "-u", "macro-f1", "-k", "3", "-o", str(out), "--overwrite"]
-        yield measure("second run of `tailwise select`", command, ASKED_COMMAND, output=out)
+        config = Path(folder, "run.toml")
+        config.write_text('[select]\nutility = "macro-f1"\nk = 3\n')
+        configured = [tailwise, "select", str(given), "--config", str(config), "-o", str(out), "--overwrite"]
+        for title, each in (("", command), (" --json", [*command, "--json"]), (" --config", configured)):
+            yield measure(f"second run of `tailwise select{title}`", each, ASKED_COMMAND, output=out)
 
 
 def measure(name: str, command: list[str], asked: float, output: Path | None = None) -> Result:

@@ -340,3 +340,12 @@ def test_the_file_system_that_is_full_is_named(tmp_path):
     assert type(file_error("x", full)) is MachineError
     assert type(file_error("x", OSError(36, ""))) is FileError
     assert is_of_the_machine(MachineError("x"))
+
+
+def test_the_log_in_json_ends_with_the_summary(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    command = ["select", "probabilities.npz", "-u", "precision", "-k", "1", "-o", "logged.npz"]
+    assert main([*command, "--log-format", "json", "--verbose"]) == 0
+    last = json.loads(capsys.readouterr().err.splitlines()[-1])
+    assert last["level"] == "info"
+    assert "logged.npz" in last["message"]

@@ -331,3 +331,20 @@ def test_ids_that_a_format_cannot_hold_are_counted(tmp_path, target, lost):
     (tmp_path / "a.csv").write_text("user_id,item_id,score\nu,x,0.5\nv,x,0.5\nw,y,0.25\n")
     with pytest.warns(UnknownIdsWarning, match=f"cannot hold the ids of {lost}.* numbers them from 0"):
         convert(tmp_path / "a.csv", tmp_path / target)
+
+
+def test_ids_with_a_carriage_return_come_back(tmp_path):
+    scores = pd.DataFrame({"user_id": ["a\rb", "c"], "item_id": ["x", "y\r"], "score": [0.5, 0.25]})
+    tw.select(scores, "precision", 1).save(tmp_path / "a.csv")
+    found = load_contents(tmp_path / "a.csv")
+    assert list(found.instance_names) == ["a\rb", "c"]
+    assert list(found.label_names) == ["x", "y\r"]
+
+
+@pytest.mark.parametrize(("column", "came"), [("user_id", "'' for an instance"), ("item_id", "'' for a label")])
+def test_an_empty_id_is_not_written(tmp_path, column, came):
+    scores = pd.DataFrame({"user_id": ["a", "c"], "item_id": ["x", "y"], "score": [0.5, 0.25]})
+    scores[column] = ["", "z"]
+    with pytest.raises(InputError, match=f"must have an id in every row. Got {came}. Rename it, or use .jsonl"):
+        tw.select(scores, "precision", 1).save(tmp_path / "a.csv")
+    assert not (tmp_path / "a.csv").exists()

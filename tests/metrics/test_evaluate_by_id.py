@@ -129,3 +129,14 @@ def test_wide_truth_and_a_wide_selection():
     assert tw.evaluate(known, wide[::-1], ["macro-f1"])["macro-f1"] == pytest.approx(
         tw.evaluate(truth.astype(int), chosen.astype(bool), ["macro-f1"])["macro-f1"]
     )
+
+
+def test_a_column_of_zeros_and_ones_under_another_name_is_not_ignored():
+    pandas = pytest.importorskip("pandas")
+    pairs = pandas.DataFrame({"user_id": ["u", "u", "v"], "item_id": ["a", "b", "a"], "purchased": [1, 0, 1]})
+    selection = pandas.DataFrame({"user_id": ["u", "v"], "item_id": ["b", "a"]})
+    with pytest.raises(tw.errors.InputError, match=r"column 'purchased' holds zeros and ones.* Rename it to score"):
+        tw.evaluate(pairs, selection)
+    assert tw.evaluate(pairs.rename(columns={"purchased": "score"}), selection)["precision"] == 0.5
+    others = pairs.drop(columns="purchased").assign(quantity=[1, 3, 2])
+    assert tw.evaluate(others, selection)["precision"] == 1.0

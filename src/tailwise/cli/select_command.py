@@ -128,6 +128,8 @@ def _run_on_files(options: argparse.Namespace) -> int:
         print(_as_json(selection, options), end="")
     elif not options.quiet:
         print(_summary(selection, options))
+    if options.log_format == "json":
+        LOG.info(_summary(selection, options))
     if selection.interrupted:
         return INTERRUPTED
     is_late = options.max_seconds is not None and not selection.converged and selection.passes < options.max_passes

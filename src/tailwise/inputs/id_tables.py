@@ -99,7 +99,23 @@ def read_table(
             f"{list_columns(frame.columns)}. Name them: instance='user_id', label='item_id', probability='score'."
         )
         raise InputError(msg)
+    if not needs_values and "probability" not in found:
+        _refuse_unread(frame, [column for column in frame.columns if column not in found.values()], name)
     return _read_entries(frame, found, columns, n_labels, name, library)
+
+
+def _refuse_unread(frame: Any, columns: list[Any], name: str) -> None:
+    """Refuse a table with a column of zeros and ones under a name that says nothing: rows with 0 would count, too."""
+    for column in columns:
+        kind = frame[column].dtype
+        if (kind.is_numeric() or str(kind) == "Boolean") and not frame[column].null_count():
+            values = frame[column].to_numpy()
+            if not values.all() and ((values == 0) | (values == 1)).all():
+                msg = (
+                    f"{name} must say which pairs count. Its column {column!r} holds zeros and ones, but only a column "
+                    f"named probability, score or weight is read. Rename it to score, or drop it."
+                )
+                raise InputError(msg)
 
 
 class _Part(NamedTuple):

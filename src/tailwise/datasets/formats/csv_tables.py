@@ -19,7 +19,7 @@ from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import is_compressed, opened, opened_text, without_packing, written_text
 from tailwise.datasets.formats.table_entries import LongFile, Unreadable, find_columns
 from tailwise.datasets.formats.table_rows import ROWS, list_rows
-from tailwise.errors import FileError
+from tailwise.errors import FileError, InputError
 
 __all__ = ["decode_line", "open_csv", "read_header", "write_csv", "write_csv_blocks"]
 
@@ -229,7 +229,23 @@ def write_csv_blocks(path: Any, blocks: Iterable[Contents]) -> None:
     mark = "\t" if without_packing(path).endswith(".tsv") else ","
     with written_text(path) as file:
         for number, rows in enumerate(list_rows(blocks)):
-            text = io.StringIO(newline="")
-            writer = csv.writer(text, delimiter=mark, lineterminator="\n")
-            writer.writerows([rows.names, *rows.records] if number == 0 else rows.records)
-            file.write(text.getvalue().encode())
+            _refuse_empty_ids(path, rows.records)
+            records = [rows.names, *rows.records] if number == 0 else rows.records
+            text = _as_text(records, mark, csv.QUOTE_MINIMAL)
+            if "\r" in text:  # which is quoted only if all text is
+                text = _as_text(records, mark, csv.QUOTE_NONNUMERIC)
+            file.write(text.encode())
+
+
+def _as_text(records: list[Any], mark: str, quoting: Any) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=mark, lineterminator="\n", quoting=quoting).writerows(records)
+    return text.getvalue()
+
+
+def _refuse_empty_ids(path: Any, records: list[Any]) -> None:
+    odd = next((record for record in records if record[0] == "" or record[1] == ""), None)
+    if odd is not None:
+        part = "an instance" if odd[0] == "" else "a label"
+        msg = f"{path} must have an id in every row. Got '' for {part}. Rename it, or use .jsonl."
+        raise InputError(msg)
