@@ -6,6 +6,7 @@ TailwiseError
 │   └── FormulaError                        a formula that cannot be compiled or evaluated
 ├── FileError         (also an OSError)     a file that cannot be read or written
 │   └── MachineError                        the same for want of space, memory or permission
+├── ClusterError                            a cluster that does not answer, or has no workers that can be used
 ├── NumericalError    (also an ArithmeticError)  numbers too extreme to compute with
 └── MissingExtraError (also an ImportError) an optional dependency that is not installed
 
@@ -21,6 +22,7 @@ from typing import Any
 
 __all__ = [
     "CalibrationWarning",
+    "ClusterError",
     "EmptySlotsWarning",
     "FileError",
     "FormulaError",
@@ -57,6 +59,10 @@ class FileError(TailwiseError, OSError):
 
 class MachineError(FileError):
     """A file that cannot be read or written because space, memory or a permission is missing."""
+
+
+class ClusterError(TailwiseError):
+    """A cluster that does not answer, or has no workers that can be used."""
 
 
 class NumericalError(TailwiseError, ArithmeticError):

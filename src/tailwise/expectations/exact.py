@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.engines import Engine, Threads
 from tailwise.expectations.distributions import expect_by_probabilities
-from tailwise.expectations.expectation import NO_LABELS, NO_LAWS, NO_NODES
+from tailwise.expectations.expectation import NO_LABELS, NO_LAWS, NO_NODES, Recipe
 from tailwise.expectations.quadrature import Quadrature
 from tailwise.expectations.terms import (
     check_terms,
@@ -76,7 +76,8 @@ class Exact:
         ratios = [(factor, term) for factor, term in utility.terms if term.ratios]
         others = [(factor, term) for factor, term in utility.terms if not term.ratios]
         self._by_laws = [(factor, term) for factor, term in others if term.formula and not term.linear_in_labels]
-        self.terms, self._constant = make_terms(others, batch)
+        self.recipe: Recipe = partial(make_terms, others, batch)
+        self.terms, self._constant = self.recipe()
         self.uses_nodes, self.uses_laws = bool(ratios), bool(self._by_laws)
         self.is_expensive = self.uses_nodes or self.uses_laws
         self.is_linear = not (self.terms.formulas.size or self.terms.coverage.size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +21,8 @@ NO_LABELS = np.empty(0, dtype=np.int32)
 NO_LAWS = Laws(np.empty(0, dtype=np.int32), np.empty((0, 2, 0)), np.empty((0, 2)))
 NO_NODES = Nodes(np.empty((0, 4, 0)), np.empty((0, 2, 0)), np.empty(0), 0, np.empty(0), np.empty((0, 0)))
 
+Recipe = Callable[[], tuple[Terms, float]]
+
 
 class Expectation(Protocol):
     """The expected utility of selections on one batch, on top of what was decided elsewhere."""
@@ -30,6 +33,7 @@ class Expectation(Protocol):
     batch: Batch
     context: Totals
     terms: Terms  # what kernels read; it never changes
+    recipe: Recipe  # makes the same terms in another process
     is_linear: bool  # whether the gain of a label does not depend on the selection
     is_expensive: bool  # whether a climb by the semi-empirical expectation first saves time
     uses_nodes: bool  # what its states hold beside counts and lines

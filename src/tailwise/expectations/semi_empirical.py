@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tailwise.expectations.expectation import NO_LABELS, NO_NODES
+from tailwise.expectations.expectation import NO_LABELS, NO_NODES, Recipe
 from tailwise.expectations.terms import (
     check_terms,
     count_positions,
@@ -41,7 +41,8 @@ class SemiEmpirical:
     def __init__(self, utility: Utility, candidates: Candidates, batch: Batch, context: Totals) -> None:
         check_terms(utility, batch)
         self.utility, self.candidates, self.batch, self.context = utility, candidates, batch, context
-        self.terms, self._constant = make_terms(utility.terms, batch)
+        self.recipe: Recipe = partial(make_terms, utility.terms, batch)
+        self.terms, self._constant = self.recipe()
         self.is_linear = not (self.terms.formulas.size or self.terms.coverage.size)
 
     def start(self, q: NDArray) -> State:

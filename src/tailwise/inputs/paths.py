@@ -17,6 +17,7 @@ from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.file_sets import find_files, is_file_set
 from tailwise.datasets.formats.prior_files import is_priors_file, load_priors
 from tailwise.datasets.formats.read_write import as_labels, load, load_contents
+from tailwise.datasets.formats.store_files import is_store, map_candidates
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.ids import Ids
 from tailwise.inputs.joining import Space
@@ -97,7 +98,7 @@ class Source:
                 "instance='user_id', label='item_id', probability='score' (--columns user_id,item_id,score)."
             )
             raise FileError(msg)
-        return self.matrix
+        return map_candidates(self.path, self.matrix.shape[1]) if is_store(self.path) else self.matrix
 
     @property
     def instance_ids(self) -> Ids | None:

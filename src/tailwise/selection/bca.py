@@ -128,12 +128,17 @@ def run_pass(
             n_moved += ascend(rows, terms, state, positions, slots, order[first : first + step], moves, touched)
             raise_failure(problem.utility)
         return n_moved
+    begin, settled = getattr(engine, "begin", None), getattr(engine, "settled", None)
+    if begin is not None:
+        begin(problem.expectation.recipe)
     for first in range(0, order.size, group_size):
         if not observer.goes_on():
             break
         group = order[first : first + group_size]
         engine.propose(rows, terms, state, positions, slots, group, moves)
         n_moved += settle(terms, state, positions, slots, group, moves, touched)
+        if settled is not None:
+            settled(state, positions, group, moves, rows.values.dtype)
         raise_failure(problem.utility)
     return n_moved
 

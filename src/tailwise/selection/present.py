@@ -73,7 +73,7 @@ class Selection(Chosen):
     label_names : LabelNames or None
         The ids of the labels and their titles, if the input had any.
     messages : tuple of str
-        What was decided about the input: which columns of a table were read.
+        What was decided about the input: which columns of a table were read. On a cluster, the bytes of each pass.
 
     Examples
     --------
@@ -269,9 +269,15 @@ def present(problem: Problem, outcome: Outcome, proof: Proof | None, seconds: fl
         totals=_totals_of(problem, labels, state),
         instance_ids=problem.instance_ids,
         label_names=problem.candidates.label_names,
-        origin=problem.candidates.origin,
+        origin=_noted(problem),
         problem=problem,
     )
+
+
+def _noted(problem: Problem) -> Origin:
+    """Where the probabilities came from, and what the engine has to say."""
+    origin, notes = problem.candidates.origin, tuple(getattr(problem.engine, "messages", ()))
+    return origin._replace(messages=(*origin.messages, *notes))
 
 
 def _fill(problem: Problem, outcome: Outcome, state: State) -> tuple[NDArray, State]:

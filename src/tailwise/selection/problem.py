@@ -57,7 +57,6 @@ class Request:
     proving: Proving | None = None
     columns: dict[str, str] | None = None  # of a table: those of instances, labels and probabilities
     judged: Any = None  # a selection to judge, in the place of one to be found
-    checkpoint: Any = None  # a folder in which passes are kept
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def resolve(request: Request) -> Problem:
     cheaper = expectation.is_expensive and method in ("ascent", "global") and given is None
     is_quick = _is_quick(method, expectation)
     plan = _plan(method, repairs=is_quick and request.proving is None, warms_up=cheaper)
-    problem = Problem(
+    return Problem(
         candidates,
         n_instances,
         instance_ids,
@@ -125,11 +125,6 @@ def resolve(request: Request) -> Problem:
         _closer(request.proving) if is_quick else request.proving,
         given if request.judged is not None else None,
     )
-    if request.checkpoint is None:
-        return problem
-    from tailwise.selection.checkpoint import open_checkpoint
-
-    return replace(problem, checkpoint=open_checkpoint(request.checkpoint, problem))
 
 
 def name_columns(instance: str | None, label: str | None, probability: str | None) -> dict[str, str] | None:
@@ -155,7 +150,6 @@ def check_options(
     one = Candidates(np.array([0, 1]), np.zeros(1, np.int32), np.full(1, 0.5), n_labels)
     known = {name: options[name] for name in _NAMES & set(options)}
     known.pop("exclude", None)  # fits the batch or not
-    known.pop("checkpoint", None)
     if not isinstance(known.get("condition_positives"), str):
         known.pop("condition_positives", None)  # an array fits the batch or not, which is not known yet
     resolve(Request(one, utility, k, priors=priors, proving=Proving() if certify else None, **known))

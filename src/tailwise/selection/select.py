@@ -11,6 +11,7 @@ from tailwise.errors import Interrupted
 from tailwise.inputs.checks import check_choice
 from tailwise.inputs.totals import Totals
 from tailwise.selection.bca import bca
+from tailwise.selection.checkpoint import open_checkpoint
 from tailwise.selection.label_moves import climb_labels, compile_label_moves, label_moves
 from tailwise.selection.observer import Observer, Pass
 from tailwise.selection.present import Selection, present
@@ -182,10 +183,11 @@ def select(
         seed=seed,
         proving=Proving() if certify else None,
         columns=name_columns(instance, label, probability),
-        checkpoint=checkpoint,
     )
     observer = Observer(on_pass, max_seconds, progress=progress)
     problem = resolve(request)
+    if checkpoint is not None:
+        problem = replace(problem, checkpoint=open_checkpoint(checkpoint, problem))
     selection = run(problem, observer)
     if fill != "none":
         warn_of_empty_slots(selection, problem.rules)

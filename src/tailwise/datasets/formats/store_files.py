@@ -39,11 +39,14 @@ from tailwise.inputs.matrices import build_csr
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tailwise.inputs.candidates import Candidates
+
 __all__ = [
     "SUFFIX",
     "fill_store",
     "is_store",
     "list_store",
+    "map_candidates",
     "map_store",
     "read_header",
     "read_store",
@@ -286,6 +289,14 @@ def read_store(path: Any) -> Contents:
         instance_names=Ids.of(ids),
         is_open=bool(header.get("is_open")),
     )
+
+
+def map_candidates(path: Any, n_labels: int) -> Candidates:
+    """The candidates of a store, whose arrays stay on disk; they were checked when it was made."""
+    from tailwise.inputs.candidates import Candidates  # which imports the formats
+
+    _, arrays = map_store(path)
+    return Candidates(arrays[POINTERS], arrays[LABELS], arrays[PROBABILITIES], n_labels)
 
 
 def _read_ids(arrays: dict[str, NDArray], stem: str) -> Any:

@@ -1,0 +1,334 @@
+"""Proposals made by the workers of a Dask cluster, which read the candidates themselves.
+
+The driver owns all that changes. A task says which instances are to propose, and what happened since the worker last
+heard of it: the moves that were settled. Rows that want to move come back. Tasks are pure and can run again anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from tailwise.engines.dask_messages import (
+    Files,
+    Packed,
+    Part,
+    Placed,
+    Snapshot,
+    pack,
+    propose_on_worker,
+    release,
+    size_of,
+    unpack,
+)
+from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads
+from tailwise.errors import ClusterError, InputError, extra_needed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.kernels.label_state import State, Terms
+    from tailwise.kernels.row_ascent import Moves
+    from tailwise.kernels.rows import Rows
+
+__all__ = ["Dask", "local_cluster"]
+
+ATTEMPTS = 4  # for a part of a group, after its worker was lost
+POLL = 2.0  # seconds between two looks at which workers are there
+T, Q = 0, 1  # columns of State.counts
+
+
+class Job(NamedTuple):
+    """A part of a group, the worker that it was given to, and how often that was tried before."""
+
+    piece: tuple[int, int]
+    address: str
+    attempt: int
+
+
+class Dask:
+    """An engine whose proposals are made on a Dask cluster; everything else runs on the threads of this machine.
+
+    Parameters
+    ----------
+    client : distributed.Client or str
+        The client of a cluster, or the address of its scheduler.
+    folder : path, optional
+        A folder that all workers see, for candidates that do not come from a store, which are written there and
+        removed at the end. Default: the folder of temporary files of this machine, which workers on it see.
+    patience : float
+        Seconds to wait for the scheduler, or for a worker where there is none.
+
+    Attributes
+    ----------
+    workers : int
+        Threads of this machine.
+    messages : tuple of str
+        The bytes sent in each pass.
+
+    Notes
+    -----
+    Give `select` a store (:func:`tailwise.open_store`) on a file system that all workers see. The result is the same
+    as without a cluster, whatever the number of workers, and after any of them was lost.
+    """
+
+    def __init__(self, client: Any, *, folder: str | os.PathLike[str] | None = None, patience: float = 30.0) -> None:
+        self._patience, self._folder = float(patience), folder
+        self._client, self._is_own = self._connect(client)
+        self._threads = Threads(None)
+        self.workers = self._threads.workers
+        self._temporary = ""
+        self._recipe: Any = None
+        self._mark: tuple[float, ...] = ()
+        self._passes: list[list[int]] = []
+        self._forget()
+
+    def _connect(self, client: Any) -> tuple[Any, bool]:
+        with extra_needed("The engine Dask needs distributed", "'tailwise[dask]'"):
+            from distributed import Client
+        if isinstance(client, Client):
+            return client, False
+        if not isinstance(client, str):
+            msg = f"client must be a distributed.Client or the address of a scheduler. Got {type(client).__name__}."
+            raise InputError(msg)
+        try:
+            return Client(client, timeout=self._patience), True
+        except (OSError, ValueError) as error:
+            msg = (
+                f"The scheduler at {client} did not answer within {self._patience:g} seconds: {error}. "
+                "Check the address and that it runs: dask scheduler."
+            )
+            raise ClusterError(msg) from error
+
+    def __enter__(self) -> Dask:
+        self._threads.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._threads.__exit__(*error)
+        shutil.rmtree(self._temporary, ignore_errors=True)
+        self._temporary = ""
+        self._forget()
+
+    def close(self) -> None:
+        """Close the client, if this engine has opened it."""
+        if self._is_own:
+            self._client.close()
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        return tuple(
+            f"Pass {number}: {sent:,} bytes sent to the workers, {came:,} bytes came back."
+            for number, (sent, came) in enumerate(self._passes, 1)
+        )
+
+    def shares(self, n_entries: int) -> bool:
+        """Whether a group with this number of candidates is worth sending."""
+        return n_entries >= MIN_SHARED_ENTRIES
+
+    def split(self, size: int, task: Callable[[int, int], object]) -> None:
+        """Call ``task(first, last)`` for parts of ``range(size)`` on the threads of this machine."""
+        self._threads.split(size, task)
+
+    def share(self, edges: Sequence[int], task: Callable[[int, int, int], object]) -> None:
+        """Call ``task(part, edges[part], edges[part + 1])`` for each part on the threads of this machine."""
+        self._threads.share(edges, task)
+
+    def begin(self, recipe: Any) -> None:
+        """A pass begins, with terms that workers make by calling `recipe`."""
+        if recipe is not self._recipe:
+            self._forget()
+        self._recipe = recipe
+        self._passes.append([0, 0])
+
+    def propose(
+        self, rows: Rows, terms: Terms, state: State, positions: NDArray, slots: NDArray, group: NDArray, moves: Moves
+    ) -> None:
+        """Write to `moves` which labels the instances of a group would drop and add."""
+        self._take_note(state, positions)
+        moves.counts[: group.size] = 0
+
+        def snapshot() -> Snapshot:
+            return Snapshot(self._files_of(rows), self._recipe, slots, positions, state)
+
+        threads = self._find_workers()
+        edges = np.cumsum([0, *threads.values()]) * group.size // sum(threads.values())
+        pieces = [(first, last) for first, last in pairwise(edges.tolist()) if first < last]
+        jobs = {
+            self._submit(piece, address, group, snapshot, 0): Job(piece, address, 0)
+            for piece, address in zip(pieces, threads, strict=False)
+        }
+        while jobs:
+            self._collect(jobs, group, snapshot, moves)
+
+    def settled(self, state: State, positions: NDArray, group: NDArray, moves: Moves, value_type: Any) -> None:
+        """Take note of the proposals that were applied."""
+        movers = np.flatnonzero(moves.counts[: group.size].any(axis=1))
+        has_moved = (positions[group[movers]] == moves.positions[movers]).all(axis=1)
+        movers = movers[has_moved]
+        self._log.append(pack(moves, movers, group[movers], value_type))
+        self._mark = _mark_of(state, positions)
+
+    # What workers know
+
+    def _forget(self) -> None:
+        """Begin another search: nobody knows anything of it."""
+        self._search, self._first, self._log = secrets.token_hex(6), 0, list[Packed | Placed]()
+        self._known: dict[str, int] = {}
+        self._state: Any = None
+        self._mark = ()
+        self._placed = np.empty(0)
+
+    @property
+    def _version(self) -> int:
+        return self._first + len(self._log)
+
+    def _take_note(self, state: State, positions: NDArray) -> None:
+        """Find out what others changed since the last proposals were settled: everything, nodes, or nothing."""
+        if self._state is not state.counts or self._mark != _mark_of(state, positions):
+            self._first, self._log = self._version + 1, []
+            self._state = state.counts
+            self._placed = state.nodes.placed_for.copy()
+            return
+        labels = np.flatnonzero(self._placed != state.nodes.placed_for)
+        if labels.size:
+            self._placed = state.nodes.placed_for.copy()
+            self._log.append(Placed(labels, state.nodes.linear[labels], state.nodes.product[labels]))
+
+    def _files_of(self, rows: Rows) -> Files:
+        """The files of the candidates; those that are in memory only are written."""
+        return Files(*(_file_of(array) or self._write(name, array) for name, array in rows._asdict().items()))
+
+    def _write(self, name: str, array: NDArray) -> str:
+        if not self._temporary:
+            self._temporary = tempfile.mkdtemp(prefix="tailwise-", dir=self._folder)
+        path = os.path.join(self._temporary, f"{name}.npy")
+        if not os.path.exists(path):
+            np.save(path, array)
+        return path
+
+    # Tasks
+
+    def _find_workers(self) -> dict[str, int]:
+        """The threads of each worker, by address; waits for workers where there are none."""
+        end = time.monotonic() + self._patience
+        while not (found := self._client.nthreads()):
+            if time.monotonic() > end:
+                self._refuse("it has no workers (any more)")
+            time.sleep(0.05)
+        return dict(sorted(found.items()))
+
+    def _refuse(self, reason: str) -> NoReturn:
+        msg = (
+            f"The cluster at {self._client.scheduler.address} must make proposals. It cannot: {reason}. Start workers "
+            "with tailwise on them, and call again; with checkpoint= (--checkpoint) it goes on from the last pass."
+        )
+        raise ClusterError(msg)
+
+    def _submit(
+        self, piece: tuple[int, int], address: str, group: NDArray, snapshot: Callable[[], Snapshot], attempt: int
+    ) -> Any:
+        base = self._known.get(address, -1)
+        news: list[Packed | Placed] = []
+        whole = None
+        if base >= self._first:
+            news = self._log[base - self._first :]
+        else:
+            base, message = self._version, snapshot()
+            self._passes[-1][0] += size_of((message.slots, message.positions, message.state))
+            whole = self._client.scatter(message, workers=[address], hash=False)
+        part = Part.of(group[slice(*piece)])
+        self._passes[-1][0] += size_of([news, part])
+        return self._client.submit(
+            propose_on_worker,
+            *(self._search, self._version, base, whole, news, part, release()),
+            key=f"propose-{self._search}-pass{len(self._passes)}-version{self._version}-part{piece[0]}-try{attempt}",
+            workers=[address],
+            allow_other_workers=True,
+            pure=False,
+        )
+
+    def _collect(self, jobs: dict[Any, Job], group: NDArray, snapshot: Any, moves: Moves) -> None:
+        """Take the answers that are there, and ask again where there is none to be had."""
+        for future in self._wait(jobs):
+            job = jobs.pop(future)
+            kind, answer, address = self._answer_of(future) if future.done() else ("lost", "a lost worker", "")
+            if kind == "moves":
+                self._known[address] = self._version
+                self._passes[-1][1] += size_of(answer)
+                unpack(answer, moves, answer.rows + job.piece[0])
+                continue
+            if kind == "release":
+                self._refuse(f"the worker at {address} has tailwise {answer}, this process {release()}")
+            if job.attempt + 1 >= ATTEMPTS:
+                self._refuse(f"a task failed {ATTEMPTS} times, at last with {answer}")
+            self._known.pop(address or job.address, None)
+            if kind == "lacks" and answer is not None:
+                self._known[address] = answer
+            again = self._choose_worker(address, job)
+            jobs[self._submit(job.piece, again, group, snapshot, job.attempt + 1)] = Job(
+                job.piece, again, job.attempt + 1
+            )
+
+    def _wait(self, jobs: dict[Any, Job]) -> list[Any]:
+        """The tasks that are done, or whose worker is gone."""
+        from distributed import wait
+
+        try:
+            return list(wait(list(jobs), timeout=POLL, return_when="FIRST_COMPLETED").done)
+        except TimeoutError:
+            present = self._find_workers()
+            return [future for future, job in jobs.items() if job.address not in present]
+
+    def _choose_worker(self, address: str, job: Job) -> str:
+        """The worker that answered, or any that is there."""
+        addresses = list(self._find_workers())
+        return address if address in addresses else addresses[job.piece[0] % len(addresses)]
+
+    def _answer_of(self, future: Any) -> tuple[str, Any, str]:
+        from distributed import KilledWorker
+        from distributed.client import FutureCancelledError
+        from distributed.comm import CommClosedError
+
+        try:
+            return future.result()
+        except (KilledWorker, FutureCancelledError, CommClosedError, TimeoutError) as error:
+            return "lost", error, ""
+        except FileNotFoundError as error:
+            self._refuse(f"a worker does not see {error.filename}: give a store, or a folder=, that all workers see")
+        except ModuleNotFoundError as error:
+            self._refuse(f"a worker has no {error.name}")
+
+
+@contextmanager
+def local_cluster(n_workers: int) -> Iterator[str]:
+    """Processes of this machine as a cluster, each with one thread; yields the address of their scheduler."""
+    with extra_needed("A local cluster needs distributed", "'tailwise[dask]'"):
+        from distributed import LocalCluster
+    with LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as cluster:
+        yield cluster.scheduler_address
+
+
+def _mark_of(state: State, positions: NDArray) -> tuple[float, ...]:
+    """Numbers that differ if others changed the totals or the positions."""
+    return (*state.counts[:, [T, Q]].sum(axis=0).tolist(), float(positions.sum(dtype=np.int64)), id(positions))
+
+
+def _file_of(array: NDArray) -> str:
+    """The .npy file that an array is a map of, from its first number to its last; else nothing."""
+    base: Any = array
+    while base is not None and not isinstance(base, np.memmap):
+        base = getattr(base, "base", None)
+    if base is None or not str(base.filename).endswith(".npy"):
+        return ""
+    is_whole = base.size == array.size and base.dtype == array.dtype and base.ctypes.data == array.ctypes.data
+    return os.path.abspath(str(base.filename)) if is_whole else ""

@@ -1,0 +1,176 @@
+"""A cluster gives the same bytes as one thread, from a store as from memory, also when workers are lost."""
+
+import os
+import warnings
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+import tailwise as tw
+from tailwise.datasets import zipf_candidates
+from tailwise.engines import Dask, dask_cluster
+from tailwise.errors import ClusterError, InputError
+
+distributed = pytest.importorskip("distributed")
+
+CASES = [
+    ("macro-f1", "semi"),
+    ("macro-f1", "exact"),
+    ("coverage", "auto"),
+    ("0.6*precision + 0.3*macro-f1 + 0.1*coverage", "exact"),
+    ("macro-gmean", "semi"),
+]
+
+
+@pytest.fixture(scope="module")
+def probabilities():
+    return zipf_candidates(2000, 400, 90, seed=2).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def store(probabilities, tmp_path_factory):
+    path = tmp_path_factory.mktemp("dask") / "a.store"
+    tw.save(path, probabilities)
+    return path
+
+
+def open_cluster(n_workers, *, processes=False):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return distributed.LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, processes=processes, dashboard_address=None, silence_logs=50
+        )
+
+
+@pytest.fixture(scope="module", params=[1, 2, 4])
+def client(request):
+    with open_cluster(request.param) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def select(source, case, **options):
+    utility, expectation = case
+    return tw.select(source, utility, 3, expectation=expectation, method="ascent", tolerance=0.0, **options)
+
+
+@pytest.fixture(scope="module")
+def wanted(probabilities):
+    return {case: select(probabilities, case, workers=1) for case in CASES}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_same_bytes_from_memory_store_and_threads(probabilities, store, wanted, case):
+    for found in (select(store, case), select(store, case, workers=8), select(probabilities, case, workers=3)):
+        assert found.labels.tobytes() == wanted[case].labels.tobytes()
+        assert found.history == wanted[case].history
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_same_bytes_on_a_cluster(client, store, wanted, case):
+    found = select(store, case, engine=Dask(client))
+    assert found.labels.tobytes() == wanted[case].labels.tobytes()
+    assert found.history == wanted[case].history
+    assert any(message.startswith("Pass 1: ") for message in found.messages)
+
+
+def test_bytes_fall_from_pass_to_pass(client, store, wanted):
+    engine = Dask(client)
+    select(store, CASES[0], engine=engine)
+    sent = [sum(each) for each in engine._passes]
+    assert max(sent[3:]) < 0.3 * sent[0]
+
+
+def test_candidates_that_are_in_memory_only(client, probabilities, wanted, tmp_path):
+    found = select(probabilities, CASES[1], engine=Dask(client, folder=tmp_path))
+    assert found.labels.tobytes() == wanted[CASES[1]].labels.tobytes()
+    assert list(tmp_path.iterdir()) == []
+
+
+# Workers that are lost, or of no use
+
+
+@pytest.fixture
+def processes():
+    with open_cluster(2, processes=True) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def kill(client, count):
+    for process in client.run(os.getpid, workers=list(client.nthreads())[:count]).values():
+        os.kill(process, 9)
+
+
+def test_same_bytes_after_a_worker_was_killed(processes, store, wanted):
+    passes = []
+
+    def told(each):
+        passes.append(each)
+        if len(passes) == 2:
+            kill(processes, 1)
+
+    found = select(store, CASES[1], engine=Dask(processes), on_pass=told)
+    assert found.labels.tobytes() == wanted[CASES[1]].labels.tobytes()
+    assert found.history == wanted[CASES[1]].history
+
+
+def test_all_workers_lost(store):
+    with open_cluster(1) as cluster, distributed.Client(cluster) as client:
+
+        def told(each):
+            cluster.scale(0)
+
+        with pytest.raises(ClusterError, match="It cannot: it has no workers"):
+            select(store, CASES[0], engine=Dask(client, patience=1.0), on_pass=told)
+
+
+def test_scheduler_that_does_not_answer():
+    with pytest.raises(ClusterError, match=r"The scheduler at tcp://127\.0\.0\.1:9 did not answer within 0\.5 seconds"):
+        Dask("tcp://127.0.0.1:9", patience=0.5)
+
+
+def test_what_is_no_client():
+    with pytest.raises(InputError, match=r"client must be a distributed.Client or the address of a scheduler. Got int"):
+        Dask(3)
+
+
+def test_workers_of_another_version(client, store, monkeypatch):
+    monkeypatch.setattr(dask_cluster, "release", lambda: "9.9")
+    with pytest.raises(ClusterError, match=r"has tailwise .*, this process 9\.9"):
+        select(store, CASES[0], engine=Dask(client))
+
+
+class Answer:
+    def __init__(self, error):
+        self.error = error
+
+    def result(self):
+        raise self.error
+
+
+def test_workers_without_what_they_need(client):
+    engine = Dask(client)
+    with pytest.raises(ClusterError, match="a worker has no tailwise"):
+        engine._answer_of(Answer(ModuleNotFoundError("No module", name="tailwise")))
+    with pytest.raises(ClusterError, match=r"a worker does not see /there/labels.npy: give a store"):
+        engine._answer_of(Answer(FileNotFoundError(2, "No such file", "/there/labels.npy")))
+
+
+def test_tasks_that_fail_again_and_again(client, store, monkeypatch):
+    monkeypatch.setattr(Dask, "_answer_of", lambda self, future: ("lost", "no reason", ""))
+    with pytest.raises(ClusterError, match="a task failed 4 times, at last with no reason"):
+        select(store, CASES[0], engine=Dask(client))
+
+
+def test_command_on_a_local_cluster(client, store, tmp_path, capsys, monkeypatch):
+    from tailwise.cli.main import main
+
+    monkeypatch.setattr(dask_cluster, "local_cluster", lambda size: nullcontext(client))
+    command = ["select", str(store), "-u", "macro-f1", "-k", "3", "--quiet", "--method", "ascent"]
+    assert main([*command, "-o", str(tmp_path / "a.npz"), "--local-cluster", "1"]) == 0
+    assert main([*command, "-o", str(tmp_path / "b.npz")]) == 0
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+    assert main([*command, "-o", str(tmp_path / "c.npz"), "--local-cluster", "0"]) == 2
+    assert "--local-cluster must be an integer of at least 1" in capsys.readouterr().err
+    assert main([*command, "-o", str(tmp_path / "c.npz"), "--local-cluster", "1", "--scheduler", "x"]) == 2
+    assert "--scheduler and --local-cluster must not be given both" in capsys.readouterr().err
