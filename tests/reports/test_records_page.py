@@ -104,3 +104,9 @@ def test_in_a_browser(tmp_path):
         assert browser.execute_script(find + count, "about 7") == "1 of 40 records"
         assert browser.execute_script(find + count, "subject 7") == f"{(SELECTION.labels == 7).sum()} of 40 records"
         assert browser.execute_script("return document.querySelectorAll('#list-records img').length") == 0
+
+
+def test_gains_are_told_in_points_of_the_score():
+    page = tw.report(PROBABILITIES, SELECTION)
+    assert "without it all records together would lose" in page
+    assert "in points: hundredths" in page

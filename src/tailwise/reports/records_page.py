@@ -34,7 +34,8 @@ SECTIONS = {
 READING = {
     "probability": "how likely the model finds a label for this record",
     "rank": "the place of the label among the candidates of this record, by probability",
-    "gain": "what the score of all records together would lose without the label, or win by it",
+    "gain": "what the score of all records together would lose without the label, or win by it, in points: hundredths, "
+    "as in the table at the top. Each label of one record is a small part of the whole",
     "chosen for, expected": "for how many records the label is chosen, and how many are likely to have it",
     "why not the most probable": "a label that many records have already adds little; a rare one adds more",
 }

@@ -4,7 +4,11 @@
   const labels = data.labels, WIDTH = 4, SHOWN = 40;
   const name = (j) => labels.names[j];
   const percent = (share) => (100 * share).toFixed(1) + "\u00a0%";
-  const size = (gain) => Number(gain.toPrecision(2)).toString();
+  // Hundredths of the score, as in the table of the page.
+  function size(gain) {
+    return 100 * gain < 0.001 ? "less than 0.001 points" : Number((100 * gain).toPrecision(2)) + " points";
+  }
+  const count = (number) => number.toLocaleString("en");
   const title = (i) => data.texts ? data.texts[i] : data.names ? data.names[i] : "Record " + i;
   const id = (i) => data.names ? data.names[i] : String(i);
 
@@ -41,7 +45,7 @@
       + (labels.training ? ", " + labels.training[each.label] + " in training" : "");
     const start = name(each.label) + " (" + percent(each.probability) + ", " + place + ")";
     if (weakest === undefined && each.gain < 0) return start + ": makes up the number of labels, at a cost of " + size(-each.gain) + "; " + rarity + ".";
-    if (weakest === undefined) return start + ": without it the utility would be " + size(each.gain) + " lower; " + rarity + ".";
+    if (weakest === undefined) return start + ": without it all records together would lose " + size(each.gain) + "; " + rarity + ".";
     const change = each.gain >= 0 ? "add " + size(each.gain) : "cost " + size(-each.gain);
     const less = weakest > each.gain ? ", " + size(weakest - each.gain) + " less than the weakest chosen label" : "";
     return start + ": would " + change + less + "; " + rarity + ".";
@@ -86,7 +90,7 @@
     const wanted = document.getElementById("find-record").value.trim().toLowerCase(), found = [];
     for (let i = 0; i < words.length; i++) if (words[i].includes(wanted)) found.push(i);
     document.getElementById("count-records").textContent =
-      found.length + " of " + words.length + " records" + (found.length > SHOWN ? "; the first " + SHOWN + " are shown" : "");
+      count(found.length) + " of " + count(words.length) + " records" + (found.length > SHOWN ? "; the first " + SHOWN + " are shown" : "");
     document.getElementById("list-records").replaceChildren(...found.slice(0, SHOWN).map(show));
   }
 
@@ -95,7 +99,7 @@
     for (let j = 0; j < labels.names.length; j++) if (labels.names[j].toLowerCase().includes(wanted)) found.push(j);
     found.sort((a, b) => (labels.chosen[b] - labels.top[b]) - (labels.chosen[a] - labels.top[a]) || a - b);
     document.getElementById("count-labels").textContent =
-      found.length + " of " + labels.names.length + " labels" + (found.length > SHOWN ? "; the first " + SHOWN + " are shown" : "");
+      count(found.length) + " of " + count(labels.names.length) + " labels" + (found.length > SHOWN ? "; the first " + SHOWN + " are shown" : "");
     const head = element("tr");
     for (const word of ["label", "chosen", data.topTitle, "expected", ...(labels.training ? ["in training"] : [])]) head.append(element("th", word));
     document.getElementById("list-labels").replaceChildren(head, ...found.slice(0, SHOWN).map(labelRow));
