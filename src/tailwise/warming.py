@@ -92,6 +92,7 @@ def _list_rare() -> list[tuple[str, Callable[[], object]]]:
         ("formula", lambda: _use_formula(sparse)),
         ("streams", lambda: _use_stream(sparse)),
         ("label tree", lambda: _use_tree(truth)),
+        ("neighbours", lambda: _use_neighbours(truth)),
         ("calibration", lambda: _use_calibration(sparse, truth)),
         ("files", lambda: _use_files(sparse)),
     ]
@@ -173,6 +174,16 @@ def _use_tree(truth: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:
         tree.save(Path(folder) / "tree.npz")
         LabelTree.load(Path(folder) / "tree.npz")
+
+
+def _use_neighbours(truth: Any) -> None:
+    from scipy.sparse import csr_array
+
+    from tailwise.models import Neighbours, SideBySide
+
+    dense = np.random.default_rng(0).random((truth.shape[0], 20))
+    for features in (csr_array(dense), SideBySide(csr_array(dense), dense)):
+        Neighbours().fit(features, truth).predict_proba(features)
 
 
 def _use_calibration(sparse: Any, truth: Any) -> None:

@@ -1,8 +1,8 @@
-"""Sixteen numbers at once: the rows of a table with sixteen columns, added up and added to.
+"""Sixteen numbers at once: the rows of a table with sixteen columns, added up and added to; sums compared.
 
 The classifiers of sixteen siblings learn in step from the same instances, one column of their table each. Numba's own
 loops over such rows store every partial sum to memory, as two arrays might overlap, and take seven times as long; so
-these two loops are spelled out for the compiler with vectors of sixteen, which it maps to what the processor has.
+these loops are spelled out for the compiler with vectors of sixteen, which it maps to what the processor has.
 """
 
 from llvmlite import ir
@@ -10,7 +10,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["LANES", "add_rows", "add_to_rows", "as_float_bits"]
+__all__ = ["LANES", "add_rows", "add_to_rows", "any_above", "as_float_bits"]
 
 LANES = 16
 _FLOAT, _INT32, _INT64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
@@ -73,6 +73,25 @@ def add_to_rows(typing_context, columns, values, first, last, table, steps):
 
 
 @intrinsic
+def any_above(typing_context, sums, lengths, first, rest, least):
+    """Whether sums[x] + rest * lengths[x] > least for any of the sixteen x from `first` on.
+
+    Shapes: sums, lengths float32, contiguous, the same.
+    """
+    signature = types.boolean(sums, lengths, types.int64, types.float32, types.float32)
+
+    def generate(context, builder, signature, arguments):
+        sums, lengths = _data_of(context, builder, signature, arguments, (0, 1))
+        first, rest, least = arguments[2:]
+        gains = builder.fmul(_in_all(builder, rest), _load(builder, builder.gep(lengths, [first])))
+        totals = builder.fadd(_load(builder, builder.gep(sums, [first])), gains)
+        is_above = builder.bitcast(builder.fcmp_ordered(">", totals, _in_all(builder, least)), ir.IntType(LANES))
+        return builder.icmp_unsigned("!=", is_above, ir.IntType(LANES)(0))
+
+    return signature, generate
+
+
+@intrinsic
 def as_float_bits(typing_context, bits):
     """The float32 number with these 32 bits."""
     return types.float32(types.int32), lambda context, builder, signature, values: builder.bitcast(values[0], _FLOAT)
@@ -90,7 +109,10 @@ def _row_of(builder, columns, table, position):
 
 def _spread(builder, values, position):
     """One value in all lanes."""
-    value = builder.load(builder.gep(values, [position]))
+    return _in_all(builder, builder.load(builder.gep(values, [position])))
+
+
+def _in_all(builder, value):
     return builder.shuffle_vector(builder.insert_element(_UNDEFINED, value, _INT32(0)), _UNDEFINED, _FIRST_LANE)
 
 

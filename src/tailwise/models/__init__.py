@@ -4,6 +4,7 @@ from tailwise.models.calibrator import Calibrator
 from tailwise.models.embeddings import Embeddings
 from tailwise.models.label_tree import LabelTree
 from tailwise.models.model import Model, load_model
+from tailwise.models.neighbours import Neighbours
 from tailwise.models.plt_greedy import TreeSelection
 from tailwise.models.plt_search import Found
 from tailwise.models.prior_shift import shift_to_priors
@@ -19,6 +20,7 @@ __all__ = [
     "Found",
     "LabelTree",
     "Model",
+    "Neighbours",
     "SideBySide",
     "TextFeatures",
     "TextModel",

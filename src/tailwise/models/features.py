@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 
 from tailwise.engines.threads import check_workers
 from tailwise.errors import InputError
@@ -51,6 +51,25 @@ def _unit_rows(csr: sp.csr_array) -> NDArray:
     return (csr.data / lengths[rows]).astype(np.float32)
 
 
+def unit_rows(features: Any) -> Any:
+    """Convert features to float32 rows of length 1, CSR or dense as they are; refuse NaN and infinity."""
+    check_matrix(features, "X")
+    try:
+        matrix = check_array(features, accept_sparse="csr", dtype=np.float32)
+    except TypeError:
+        raise
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    if not sp.issparse(matrix):
+        lengths = np.sqrt(np.square(matrix, dtype=np.float64).sum(axis=1, keepdims=True))
+        return (matrix / np.where(lengths == 0.0, 1.0, lengths)).astype(np.float32)
+    csr = sp.csr_array(matrix).copy()
+    csr.sum_duplicates()
+    csr.data = _unit_rows(csr)
+    csr.eliminate_zeros()
+    return csr
+
+
 def check_labels(labels: Any, n_instances: int) -> sp.csr_array:
     """Convert a 0/1 matrix with one row per instance to CSR without stored zeros."""
     if labels is None:
@@ -85,11 +104,11 @@ def check_parameters(estimator: LabelTree) -> None:
     check_size("n_trees", estimator.n_trees, 1)
     check_size("max_epochs", estimator.max_epochs, 1)
     if estimator.C is not None:
-        _check_number("C", estimator.C, above=True)
+        check_number("C", estimator.C, above=True)
     if estimator.threshold is not None:
-        _check_number("threshold", estimator.threshold, above=False)
-    _check_number("positive_weight", estimator.positive_weight, above=True)
-    _check_number("tolerance", estimator.tolerance, above=False)
+        check_number("threshold", estimator.threshold, above=False)
+    check_number("positive_weight", estimator.positive_weight, above=True)
+    check_number("tolerance", estimator.tolerance, above=False)
     if estimator.n_trees > 1 and not (isinstance(estimator.tree, str) and estimator.tree != "huffman"):
         msg = f"n_trees must be 1 for a Huffman or user-defined tree, as all would be equal. Got {estimator.n_trees}."
         raise InputError(msg)
@@ -118,7 +137,8 @@ def check_n_jobs(n_jobs: Any) -> int | None:
     return int(n_jobs)
 
 
-def _check_number(name: str, value: Any, *, above: bool) -> None:
+def check_number(name: str, value: Any, *, above: bool) -> None:
+    """Refuse what is not a finite number of at least 0, or above it."""
     is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and math.isfinite(value)
     if not is_number or value < 0 or (above and value == 0):
         msg = f"{name} must be a finite number {'above' if above else 'of at least'} 0. Got {value!r}."

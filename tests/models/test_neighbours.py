@@ -1,0 +1,141 @@
+"""Nearest neighbours against brute force, however the features are stored, in one go or bit by bit."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+import tailwise as tw
+from tailwise.errors import FileError, InputError
+
+RANDOM = np.random.default_rng(0)
+X = sp.random_array((300, 50), density=0.1, format="csr", rng=RANDOM)
+X = sp.csr_array(sp.vstack([X, X[:20]]))  # with ties
+Q = sp.random_array((60, 50), density=0.1, format="csr", rng=RANDOM)
+Y = (RANDOM.random((320, 12)) < 0.2).astype(int)
+KINDS = {
+    "sparse": lambda M: M,
+    "negative": lambda M: sp.csr_array(M.multiply(np.where(np.arange(50) % 3, 1, -1)[None])),
+    "dense": lambda M: M.toarray(),
+    "both": lambda M: tw.SideBySide(M, M[:, :9].toarray()),
+}
+
+
+def unit(matrix):
+    dense = matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)
+    return dense / np.maximum(np.linalg.norm(dense, axis=1, keepdims=True), 1e-12)
+
+
+def cosines(queries, rows, weight=0.5):
+    if not isinstance(rows, tw.SideBySide):
+        return unit(queries) @ unit(rows).T
+    return (1 - weight) * cosines(queries.sparse, rows.sparse) + weight * cosines(queries.dense, rows.dense)
+
+
+@pytest.mark.boundscheck
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("r", [1, 7, 400])
+def test_the_nearest_by_brute_force(kind, r):
+    rows, queries = kind(X), kind(Q)
+    found = tw.Neighbours(r).fit(rows, Y).search(queries)
+    every = cosines(queries, rows)
+    for i, near in enumerate(found.rows):
+        near = near[near >= 0]
+        assert near.size == min(r, (every[i] > 1e-6).sum())
+        np.testing.assert_allclose(every[i, near], found.cosines[i, : near.size], atol=1e-6)
+        np.testing.assert_allclose(every[i, near], np.sort(every[i])[::-1][: near.size], atol=1e-6)
+
+
+def test_ties_go_to_the_earlier_row():
+    found = tw.Neighbours(2).fit(X, Y).search(X[300:])
+    np.testing.assert_array_equal(found.rows, np.column_stack([np.arange(20), np.arange(300, 320)]))
+
+
+def test_votes_are_a_softmax():
+    model = tw.Neighbours(5, temperature=0.1).fit(X, Y)
+    found, votes = model.search(Q), model.predict_proba(Q, top=12).toarray()
+    for near, cosine, row in zip(found.rows, found.cosines, votes, strict=True):
+        weights = np.exp(cosine / 0.1)
+        np.testing.assert_allclose(row, weights / weights.sum() @ Y[near], atol=1e-6)
+
+
+def test_only_the_top_labels():
+    assert np.diff(tw.Neighbours().fit(X, Y).predict_proba(Q, top=3).indptr).max() == 3
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_instances_can_be_added(kind):
+    rows, queries = kind(X), kind(Q)
+    whole = tw.Neighbours(7).fit(rows, Y)
+    parts = tw.Neighbours(7).partial_fit(rows[:200], Y[:200])
+    for first, last in ((200, 290), (290, 300), (300, 320)):
+        parts.partial_fit(rows[first:last], Y[first:last])
+    assert len(parts.indexes_) > 1
+    np.testing.assert_array_equal(whole.search(queries).rows, parts.search(queries).rows)
+    assert parts.priors_ == whole.priors_
+    assert parts.n_instances_ == 320
+
+
+def test_threads_do_not_matter():
+    one, two = (tw.Neighbours(n_jobs=n).fit(X, Y).predict_proba(Q) for n in (1, 2))
+    assert (one != two).nnz == 0
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_files(kind, tmp_path):
+    model, path = tw.Neighbours(7, temperature=0.2).fit(kind(X), Y), tmp_path / "near.model"
+    model.save(path)
+    for loaded in (tw.load_model(path), tw.Neighbours.load(path)):
+        assert (loaded.predict_proba(kind(Q)) != model.predict_proba(kind(Q))).nnz == 0
+        assert loaded.get_params() == model.get_params()
+        assert loaded.priors_ == model.priors_
+    with pytest.raises(FileError, match="must be a model of the kind 'tree'"):
+        tw.LabelTree.load(path)
+
+
+def test_rows_without_neighbours_get_the_priors():
+    votes = tw.Neighbours().fit(X, Y).predict_proba(sp.csr_array((1, 50)), top=12)
+    np.testing.assert_allclose(votes.toarray()[0], Y.mean(axis=0), rtol=1e-6)
+
+
+def test_the_rows_behind_a_label():
+    model = tw.Neighbours(5).fit(X, Y)
+    label = int(model.predict_proba(Q[[0]]).indices[0])
+    rows, weights = model.explain(Q[[0]], label)
+    assert Y[rows, label].all()
+    assert weights.sum() == pytest.approx(model.predict_proba(Q[[0]], top=12)[0, label], rel=1e-6)
+
+
+def test_dense_and_sparse_queries():
+    model = tw.Neighbours(5).fit(X, Y)
+    np.testing.assert_array_equal(model.search(Q).rows, model.search(Q.toarray()).rows)
+    model.fit(X.toarray(), Y)
+    np.testing.assert_array_equal(model.search(Q).rows, model.search(Q.toarray()).rows)
+
+
+def test_clones():
+    assert clone(tw.Neighbours(4, temperature=0.3)).get_params() == tw.Neighbours(4, temperature=0.3).get_params()
+
+
+REFUSED = {
+    "n_neighbours must be an integer of at least 1. Got 0": lambda: tw.Neighbours(0).fit(X, Y),
+    "temperature must be a finite number above 0": lambda: tw.Neighbours(temperature=0).fit(X, Y),
+    "dense_weight must be at most 1": lambda: tw.Neighbours(dense_weight=1.5).fit(X, Y),
+    "X has 9 features, but Neighbours is expecting 50": lambda: tw.Neighbours().fit(X, Y).search(Q[:, :9]),
+    "must have 40 sparse and 10 dense features": lambda: (
+        tw.Neighbours().fit(tw.SideBySide(X[:, :40], X[:, 40:].toarray()), Y).search(Q)
+    ),
+    "Y must have the 12 labels of fit. Got 3": lambda: tw.Neighbours().fit(X, Y).partial_fit(X, Y[:, :3]),
+    "x must be one instance": lambda: tw.Neighbours().fit(X, Y).explain(Q, 0),
+    "label must be an integer from 0 to 11. Got 12": lambda: tw.Neighbours().fit(X, Y).explain(Q[[0]], 12),
+    "NaN": lambda: tw.Neighbours().fit(np.full((2, 2), np.nan), np.eye(2)),
+    "X and Y must have the same number of rows": lambda: tw.Neighbours().fit(X, Y[:9]),
+    "sparse must be a sparse matrix": lambda: tw.SideBySide(np.eye(2), np.eye(2)),
+    "dense must be a matrix with the rows of sparse": lambda: tw.SideBySide(X, np.eye(2)),
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_is_refused(words):
+    with pytest.raises(InputError, match=words):
+        REFUSED[words]()
