@@ -122,6 +122,7 @@ def _read_folder(path: str | os.PathLike[str], needs: tuple[str, ...]) -> RunDat
         "X_test": _load_alone(folder, needs) if test is None else test.features,
         "Y_test": None if test is None else test.matrix,
     }
+    found |= _read_texts(folder, found, needs)
     for name in needs:
         if found[name] is None:
             _refuse_missing(folder.path, *PLACES[name])
@@ -133,6 +134,26 @@ def _read_folder(path: str | os.PathLike[str], needs: tuple[str, ...]) -> RunDat
         path=folder.path,
         drawn_after=lock["name"] if lock is not None and lock.get("source") == "synthetic" else None,
     )
+
+
+def _read_texts(folder: DataFolder, found: dict[str, Any], needs: tuple[str, ...]) -> dict[str, Any]:
+    """Return TF-IDF features of the texts of a folder without features; the words are those of the training texts."""
+    from tailwise.datasets.formats.text_lines import read_texts
+    from tailwise.models.text_features import TextFeatures
+
+    if folder.features or "train" not in folder.texts:
+        return {}
+    texts = {part: read_texts(path) for part, path in folder.texts.items() if part == "train" or "X_test" in needs}
+    for part, name in (("train", "Y"), ("test", "Y_test")):
+        labels = found[name]
+        if part in texts and labels is not None and len(texts[part]) != labels.shape[0]:
+            rule = f"{folder.texts[part]} must have a line for each of the {labels.shape[0]} instances"
+            msg = f"{rule}. Got {len(texts[part])} lines. Check the file."
+            raise FileError(msg)
+    features = TextFeatures().fit(texts["train"])
+    return {
+        name: features.transform(texts[part]) for part, name in (("train", "X"), ("test", "X_test")) if part in texts
+    }
 
 
 def _load_parts(folder: DataFolder, needed: set[str]) -> tuple[Contents | None, Contents | None]:
@@ -165,6 +186,8 @@ def _refuse_missing(path: Path, part: str, what: str) -> NoReturn:
 def _list_files(folder: DataFolder) -> dict[str, Path]:
     files = {f"{part} labels": path for part, path in folder.labels.items()}
     files |= {f"{part} features": path for part, path in folder.features.items()}
+    if not folder.features:
+        files |= {f"{part} texts": path for part, path in folder.texts.items()}
     others = {"label names": folder.names, "filter": folder.filter}
     return files | {role: path for role, path in others.items() if path is not None}
 
@@ -186,10 +209,23 @@ def _take_matrices(source: Any, needs: tuple[str, ...]) -> RunData:
             f"{came}. Use dict(X=..., Y=..., X_test=..., Y_test=...)."
         )
         raise InputError(msg)
+    given |= _features_of_texts(given)
     X, X_test = (None if given[name] is None else canonical_csr(given[name], name) for name in ("X", "X_test"))
     Y = None if given["Y"] is None or X is None else check_labels(given["Y"], X.shape[0])
     Y_test = None if given["Y_test"] is None else read_truth(given["Y_test"]).matrix
     return RunData(X, Y, X_test, Y_test, LabelNames.of(given["label_names"]))
+
+
+def _features_of_texts(given: dict[str, Any]) -> dict[str, Any]:
+    """Return TF-IDF features where X holds texts."""
+    from tailwise.inputs.texts import are_texts
+    from tailwise.models.text_features import TextFeatures
+
+    if given["X"] is None or not are_texts(given["X"]):
+        return {}
+    features = TextFeatures().fit(given["X"])
+    names = [name for name in ("X", "X_test") if given[name] is not None]
+    return {name: features.transform(given[name]) for name in names}
 
 
 def _check_shapes(data: RunData) -> None:

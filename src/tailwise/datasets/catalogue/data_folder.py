@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ class DataFolder:
         The files for "train" and "test", if present. A file that holds both labels and features is listed in both.
     names, filter : Path or None
         Label names; pairs to exclude from the evaluation of the test set.
+    texts : dict of str to Path
+        The files of texts, texts.trn.txt and texts.tst.txt, with a line per instance.
     """
 
     path: Path
@@ -45,6 +47,7 @@ class DataFolder:
     features: dict[str, Path]
     names: Path | None = None
     filter: Path | None = None
+    texts: dict[str, Path] = field(default_factory=dict)
 
     def load(self, part: str) -> Contents:
         """Read labels, features (None if missing) and names of a part, "train" or "test"."""
@@ -141,7 +144,7 @@ def _look(folder: Path) -> DataFolder | None:
         labels, features = find(files)
         if labels:
             names = next((files[name] for name in NAMES if name in files), None)
-            return DataFolder(folder, labels, features, names, files.get("filter_labels_test.txt"))
+            return DataFolder(folder, labels, features, names, files.get("filter_labels_test.txt"), _find_texts(files))
     return None
 
 
@@ -154,6 +157,11 @@ def _find_npz(files: dict[str, Path]) -> Found:
         for letter in "YX"
     )
     return next(found), next(found)
+
+
+def _find_texts(files: dict[str, Path]) -> dict[str, Path]:
+    names = {part: (f"texts.{short}.txt", f"texts.{short}.txt.gz") for part, short in PARTS.items()}
+    return {part: files[name] for part, choices in names.items() for name in choices if name in files}
 
 
 def _find_split(files: dict[str, Path]) -> Found:
