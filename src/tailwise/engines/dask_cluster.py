@@ -261,7 +261,8 @@ class Dask:
         """Take the answers that are there, and ask again where there is none to be had."""
         for future in self._wait(jobs):
             job = jobs.pop(future)
-            kind, answer, address = self._answer_of(future) if future.done() else ("lost", "a lost worker", "")
+            lost: tuple[str, Any, str] = ("lost", "a lost worker", "")
+            kind, answer, address = self._answer_of(future) if future.done() else lost
             if kind == "moves":
                 self._known[address] = self._version
                 self._passes[-1][1] += size_of(answer)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -103,9 +104,7 @@ _making = threading.Lock()
 
 def release() -> str:
     """The version of tailwise in this process."""
-    from tailwise import __version__  # the package itself
-
-    return __version__
+    return str(import_module("tailwise").__version__)
 
 
 def size_of(message: Any) -> int:

@@ -1,0 +1,141 @@
+"""Large batches: a store made in streaming, selection from it and from memory, two threads and a local Dask cluster.
+
+    python benchmarks/store.py [--entries 1e8] [--folder DIR] [--expectation semi] [--parts convert,threads,memory,dask]
+
+The store is made in a folder of its own, which is removed at the end: 8 bytes a candidate, twice that for `convert`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+import tailwise as tw
+from tailwise.datasets import Contents, convert
+from tailwise.datasets.formats.output_folders import claimed_folder
+from tailwise.datasets.formats.store_files import fill_store, store_folder
+from tailwise.inputs.matrices import build_csr
+
+PER_INSTANCE, PER_LABEL, BLOCK = 100, 330, 20_000
+
+
+def make_blocks(n: int, m: int, seed: int = 0) -> Iterator[Contents]:
+    """Candidates with a long tail: label numbers of a power law, probabilities that fall with the rank."""
+    rng = np.random.default_rng(seed)
+    for first in range(0, n, BLOCK):
+        rows = min(BLOCK, n - first)
+        # Strata of the logarithm of the label number: frequent labels are candidates of many, and none is drawn twice.
+        edges = np.unique(np.concatenate([np.arange(60), np.geomspace(60, m, PER_INSTANCE - 59).astype(np.int64)]))
+        labels = rng.integers(edges[:-1], edges[1:], (rows, edges.size - 1)).astype(np.int32)
+        values = rng.beta(0.3, 6.0, labels.shape).astype(np.float32)
+        pointers = np.arange(rows + 1) * labels.shape[1]
+        yield Contents(build_csr(values.ravel(), labels.ravel(), pointers, (rows, m)))
+
+
+def read_memory() -> tuple[float, float]:
+    """Anonymous memory at present and resident memory at most, in GB."""
+    text = Path("/proc/self/status").read_text()
+    found = {name: int(size) for name, size in re.findall(r"(\w+):\s+(\d+) kB", text)}
+    return found["RssAnon"] / 1e6, found["VmHWM"] / 1e6
+
+
+def timed(name: str, n_entries: int, work) -> object:
+    """Run and print what it took."""
+    begin, used = time.perf_counter(), time.process_time()
+    found = work()
+    seconds, used = time.perf_counter() - begin, time.process_time() - used
+    rate = n_entries / seconds / 1e6
+    print(f"{name}: {seconds:.1f} s ({used:.1f} s of processor), {rate:.1f} million candidates a second", flush=True)
+    return found
+
+
+class Watch:
+    """The most anonymous memory that was seen after a pass."""
+
+    def __init__(self) -> None:
+        self.most, self.passes = 0.0, 0
+
+    def __call__(self, _: object) -> None:
+        self.most, self.passes = max(self.most, read_memory()[0]), self.passes + 1
+
+
+def measure(name: str, source: object, n_entries: int, options: argparse.Namespace, **more: object) -> tw.Selection:
+    """One selection: time, passes, anonymous memory."""
+    watch = Watch()
+    call = {"expectation": options.expectation, "method": "ascent", "max_passes": options.passes}
+    found = timed(name, n_entries, lambda: tw.select(source, "macro-f1", 5, **call, on_pass=watch, **more))
+    print(
+        f"  {watch.passes} passes, expected {found.expected:.9f}, {watch.most:.2f} GB of anonymous memory after a pass"
+    )
+    for message in found.messages:
+        print(f"  {message}")
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--entries", type=float, default=1e8)
+    parser.add_argument("--expectation", default="semi")
+    parser.add_argument("--passes", type=int, default=6)
+    parser.add_argument("--folder")
+    parser.add_argument("--parts", default="convert,threads,memory,dask")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="tailwise-store-", dir=options.folder))
+    try:
+        run(folder, options)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run(folder: Path, options: argparse.Namespace) -> None:
+    n = max(8, int(options.entries) // PER_INSTANCE)
+    m = max(1000, int(options.entries) // PER_LABEL)
+    with claimed_folder(folder / "a.store", store_folder()) as draft:
+        timed("make", int(options.entries), lambda: fill_store(draft, make_blocks(n, m), "benchmark"))
+    store = tw.open_store(folder / "a.store")
+    print(store)
+    if "convert" in options.parts:
+        convert_some(folder)
+    tw.select(store, "macro-f1", 5, expectation=options.expectation, method="ascent", max_passes=1)  # compiles
+    first = None
+    if "threads" in options.parts:
+        first = measure("store, threads", store, store.n_entries, options)
+    if "dask" in options.parts:
+        from tailwise.engines.dask_cluster import Dask, local_cluster
+
+        with local_cluster(2) as address:
+            engine = Dask(address)
+            found = measure("store, Dask, 2 processes", store, store.n_entries, options, engine=engine)
+            engine.close()
+        print("  the same labels:", first is None or found.labels.tobytes() == first.labels.tobytes())
+    if "memory" in options.parts:
+        matrix = tw.load(store)
+        matrix.data, matrix.indices = np.array(matrix.data), np.array(matrix.indices)
+        found = measure("memory, threads", matrix, store.n_entries, options)
+        print("  the same labels:", first is None or found.labels.tobytes() == first.labels.tobytes())
+
+
+def convert_some(folder: Path) -> None:
+    """Ten million candidates, from .npz and from Parquet."""
+    matrix = build_all(100_000, 30_000)
+    for name in ("b.npz", "b.parquet"):
+        tw.save(folder / name, matrix)
+        timed(f"convert {name}", matrix.nnz, lambda name=name: convert(folder / name, folder / f"{name}.store"))
+
+
+def build_all(n: int, m: int):
+    """The blocks as one matrix."""
+    import scipy.sparse as sp
+
+    return sp.vstack([block.matrix for block in make_blocks(n, m)], format="csr")
+
+
+if __name__ == "__main__":
+    main()
