@@ -6,7 +6,10 @@ DEMO_STAMP := $(VENV)/.installed-demo
 DOCS_STAMP := $(VENV)/.installed-docs
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup demo test test-oldest quick fuzz lint docs bench wheel clean
+# Tests start many processes, which need not all read the sources anew.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: setup demo test test-oldest quick fuzz lint compiled compiled-checked docs bench wheel clean
 
 setup: $(STAMP)
 
@@ -44,10 +47,18 @@ PYTEST = $(BIN)/pytest -n auto --dist loadfile
 COMPILE = $(BIN)/python tests/warm_up.py
 CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-boundscheck
 
-test: lint
-	$(COMPILE) & plain=$$!; $(CHECKED) $(COMPILE) && wait $$plain
+BOUNDSCHECK = $(shell grep -rl --include='test_*.py' mark.boundscheck tests)
+
+test: setup
+	$(MAKE) --jobs=3 --output-sync=target compiled compiled-checked lint
 	$(PYTEST) src tests
-	$(CHECKED) $(PYTEST) tests -m "boundscheck and not repeated"
+	$(CHECKED) $(PYTEST) $(BOUNDSCHECK) -m "boundscheck and not repeated"
+
+compiled: setup
+	$(COMPILE)
+
+compiled-checked: setup
+	$(CHECKED) $(COMPILE)
 
 # What to run before every commit: a minute, once kernels are compiled.
 quick: setup

@@ -1,4 +1,4 @@
-"""Between value and upper bound lies the optimum of a linear program, on problems of 60 to 120 instances."""
+"""Between value and upper bound lies the optimum of a linear program, on problems of 60 to 100 instances."""
 
 import functools
 
@@ -12,7 +12,7 @@ import tailwise as tw
 from tailwise.datasets import zipf_candidates
 
 # Rows, candidates of each, k, seed.
-SIZES = ((60, 15, 5, 0), (60, 15, 5, 1), (100, 10, 3, 0), (100, 10, 3, 1), (100, 12, 1, 2), (120, 8, 4, 3))
+SIZES = ((60, 15, 5, 0), (80, 10, 3, 1), (100, 12, 1, 2), (100, 8, 4, 3))
 UTILITIES = (("macro-f1", "semi"), ("macro-f1", "exact"), ("macro-precision", "exact"))
 every_size = pytest.mark.parametrize("size", SIZES, ids=str)
 every_utility = pytest.mark.parametrize(("utility", "expectation"), UTILITIES)
@@ -83,14 +83,14 @@ def test_the_optimum_itself_is_certified(source, utility, expectation):
 @every_source
 def test_prices_of_the_certificate_prove_its_bound(source):
     """The bound is a plain sum at these prices, so anyone can check it."""
-    matrix, k = draw(source, SIZES[2])
+    matrix, k = draw(source, SIZES[1])
     for utility, expectation in UTILITIES:
         certificate = tw.certify(matrix, utility, k, expectation=expectation, rounds=20)
         problem = optimum.LinearProblem(matrix, utility, k, expectation)
         bound = problem.bound(certificate.prices * problem.m) / problem.m
         # Counts are grouped in the certificate, and what is not exact is rounded up.
         assert bound <= certificate.upper * (1 + 1e-9)
-        assert bound >= solve(source, SIZES[2], utility, expectation).value - 1e-12
+        assert bound >= solve(source, SIZES[1], utility, expectation).value - 1e-12
 
 
 # The program itself
@@ -98,7 +98,7 @@ def test_prices_of_the_certificate_prove_its_bound(source):
 
 @pytest.mark.parametrize(("utility", "expectation"), [*UTILITIES, ("macro-precision", "semi")])
 def test_the_program_agrees_with_enumeration(utility, expectation):
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         matrix = reference.random_matrix(seed, int(rng.integers(1, 5)), int(rng.integers(2, 6)), density=0.8)
         matrix[0, 0] = 0.5  # a program has at least one candidate

@@ -8,9 +8,10 @@ import scipy.sparse as sp
 from reference import expectations as exact
 from reference import optimum, utilities
 from reference import selection as reference
+from reference.formulas import compiled
 
 import tailwise as tw
-from tailwise.utilities import Utility, WeightedInstance
+from tailwise.utilities import WeightedInstance
 
 LINEAR = (*utilities.LINEAR, "power-law(0.25)")
 NONLINEAR = ("macro-precision", "macro-f1", "macro-fbeta(2)", "macro-fbeta(0.5)", "macro-jaccard", "coverage")
@@ -26,7 +27,7 @@ MIXTURES = (
 TEXTS = (*LINEAR, *NONLINEAR, *MIXTURES)
 every_text = pytest.mark.parametrize("text", TEXTS)
 every_expectation = pytest.mark.parametrize("expectation", ["semi", "exact"])
-N_PROBLEMS = 60
+N_PROBLEMS = 25
 ROUNDS = (1, 5, 30)
 # Exact values are known to about 1e-6, and a bound stays well on the safe side of that.
 ROUNDED_UP = 2e-5
@@ -144,7 +145,7 @@ def test_nothing_is_above_the_bound(text, expectation):
 @every_expectation
 @pytest.mark.parametrize("rounds", ROUNDS)
 def test_every_number_of_rounds_is_sound(text, expectation, rounds):
-    for seed in range(1000, 1006):
+    for seed in range(1000, 1004):
         problem = Problem(seed)
         certificate = problem.certify(text, expectation, rounds=rounds)
         assert certificate.rounds <= rounds
@@ -155,7 +156,7 @@ def test_every_number_of_rounds_is_sound(text, expectation, rounds):
 @pytest.mark.parametrize("text", LINEAR)
 def test_linear_utilities_have_no_gap(text, expectation):
     """The selection is the optimum, and the first prices show it."""
-    for seed in range(2000, 2030):
+    for seed in range(2000, 2015):
         problem = Problem(seed)
         certificate = problem.certify(text, expectation)
         assert certificate.upper == pytest.approx(certificate.value, rel=ROUNDED_UP, abs=1e-5), problem
@@ -165,7 +166,7 @@ def test_linear_utilities_have_no_gap(text, expectation):
 @every_expectation
 def test_without_budget_there_is_no_gap_to_speak_of(text, expectation):
     """Labels decouple, so that all slots are free and the bound adds up what each label can be at best."""
-    for seed in range(3000, 3020):
+    for seed in range(3000, 3010):
         problem = Problem(seed, max_instances=3)
         problem.k = None
         certificate = problem.certify(text, expectation)
@@ -180,7 +181,7 @@ def test_without_budget_there_is_no_gap_to_speak_of(text, expectation):
 def test_given_condition_positives(text, expectation):
     if "accuracy" in text or "hamming" in text:
         pytest.skip("positives outside the candidates may be more than the instances that are left for them")
-    for seed in seeds_of(text, 30_000, 20):
+    for seed in seeds_of(text, 30_000, 10):
         problem = Problem(seed)
         p = np.minimum(problem.n, problem.matrix.sum(axis=0) + problem.rng.choice([0.0, 1e-3, 0.5, 2.0], problem.m))
         certificate = problem.certify(text, expectation, condition_positives=p)
@@ -219,7 +220,7 @@ def test_the_reference_for_instances_that_are_alike():
 @every_text
 @every_expectation
 def test_any_selection_can_be_certified(text, expectation):
-    for seed in seeds_of(text, 20_000, 30):
+    for seed in seeds_of(text, 20_000, 12):
         problem = Problem(seed, max_instances=3)
         given = problem.random_selection()
         certificate = problem.certify(text, expectation, as_array(given))
@@ -281,7 +282,6 @@ def kinked_in_q(t, q, p):
 
 
 FORMULAS = (smoothed_precision, rewarded_breadth, costly_f1, kinked_in_q)
-COMPILED = {function: Utility.from_formula(function) for function in FORMULAS}
 
 
 def formula_problem(seed, function):
@@ -295,7 +295,7 @@ def formula_problem(seed, function):
 def test_nothing_is_above_the_bound_of_a_formula(function):
     for seed in range(6000, 6000 + N_PROBLEMS):
         problem = formula_problem(seed, function)
-        certificate = problem.certify(COMPILED[function], "semi")
+        certificate = problem.certify(compiled(function), "semi")
         assert_sound(certificate, problem.optimum(function, "semi"), problem, "semi")
 
 
@@ -304,7 +304,7 @@ def test_nothing_is_above_the_bound_of_a_mixture_with_a_formula(function):
     """The formula at two thirds, beside coverage."""
     for seed in range(7000, 7000 + N_PROBLEMS):
         problem = formula_problem(seed, function)
-        utility = 2 / 3 * COMPILED[function] + 1 / 3 * tw.utilities.Coverage()
+        utility = 2 / 3 * compiled(function) + 1 / 3 * tw.utilities.Coverage()
         certificate = problem.certify(utility, "semi")
         n_slots = optimum.count_slots(problem.k, problem.n)
         tables = [optimum.tabulate_labels(problem.matrix, part, n_slots, "semi") for part in (function, "coverage")]
@@ -320,7 +320,7 @@ WEIGHTS = ((0.0, -0.2, 0.0, 1.0), (0.3, 0.5, -1.0, 1.0), (1.0, 0.0, 0.0, 0.0))
 @pytest.mark.parametrize("weights", WEIGHTS)
 @every_expectation
 def test_weighted_outcomes(weights, expectation):
-    for seed in range(8000, 8030):
+    for seed in range(8000, 8015):
         problem = Problem(seed)
         w00, w01, w10, w11 = weights
         n, m = problem.n, problem.m

@@ -180,7 +180,7 @@ def test_a_selection_is_a_start(mixture):
 @pytest.mark.parametrize("batch", [1, 3, "auto"])
 def test_history_never_falls(mixture, batch):
     for seed in SEEDS:
-        problem = problem_of(seed, mixture, n=30, m=10)
+        problem = problem_of(seed, mixture, n=15, m=8)
         found = select(problem, group_size=batch, init="random", seed=seed)
         assert len(found.history) == found.passes + 1
         assert (np.diff(found.history) >= -1e-9).all()
@@ -199,9 +199,11 @@ def test_history_never_falls_on_a_long_tail(name, init):
 
 def test_history_never_falls_where_all_instances_want_the_same():
     rng = np.random.default_rng(0)
-    matrix = np.tile(rng.random(12), (40, 1)) * (1 - 1e-3 * rng.random((40, 12)))
-    for name, batch in itertools.product(("macro-f1", "macro-jaccard"), (1, 8, 40)):
-        for init in ("top", np.zeros((40, 1), dtype=int)):
+    alike = np.tile(rng.random(12), (40, 1)) * (1 - 1e-3 * rng.random((40, 12)))
+    # The bounds of Jaccard take long where a label has many candidates.
+    for (name, n), batch in itertools.product((("macro-f1", 40), ("macro-jaccard", 12)), (1, 8, 40)):
+        matrix = alike[:n]
+        for init in ("top", np.zeros((n, 1), dtype=int)):
             found = tw.select(matrix, name, 3, group_size=batch, init=init, expectation="exact")
             assert (np.diff(found.history) >= -1e-9).all()
             assert found.history[-1] == pytest.approx(found.expected, rel=1e-6)

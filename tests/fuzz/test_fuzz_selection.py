@@ -7,7 +7,7 @@ from fuzz.programs import as_program
 
 pytestmark = pytest.mark.boundscheck
 
-N_BLOCKS, BLOCK_SIZE = 30, 25
+N_BLOCKS, BLOCK_SIZE = 20, 25
 
 
 @pytest.mark.parametrize("block", range(N_BLOCKS))

@@ -137,9 +137,9 @@ def test_parameters_and_weights_multiply():
 
 
 def test_equal_weights_change_nothing():
-    matrix = np.random.default_rng(3).beta(0.3, 2.0, (60, 20))
+    matrix = np.random.default_rng(3).beta(0.3, 2.0, (25, 10))
     for cls in CLASSES.values():
-        all_weights = (None, np.ones(20), np.full(20, 2.0))
+        all_weights = (None, np.ones(10), np.full(10, 2.0))
         plain, ones, twice = (tw.select(matrix, cls(weights=weights), 2) for weights in all_weights)
         np.testing.assert_array_equal(plain.labels, ones.labels)
         assert ones.expected == pytest.approx(plain.expected, rel=1e-12)

@@ -60,7 +60,7 @@ def test_expected_is_the_value_of_the_labels(text, expectation, fill):
 @every_expectation
 def test_history_never_falls(text, expectation):
     for seed, init in itertools.product(range(3), ("top", "random", "greedy")):
-        matrix = reference.random_matrix(seed, 30, 12, density=0.7)
+        matrix = reference.random_matrix(seed, 16, 8, density=0.7)
         found = select(matrix, text, 3, expectation=expectation, init=init, seed=seed)
         assert (np.diff(found.history) >= -1e-12).all()
         assert len(found.history) == found.passes + 1

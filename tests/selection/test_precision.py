@@ -26,8 +26,8 @@ def test_a_small_batch_in_single_precision_needs_no_code_of_its_own():
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("k", [2, None])
 def test_candidates_in_single_precision_give_the_same_labels(text, k):
-    for seed in range(5):
-        matrix = draw(60, 15, seed)
+    for seed in range(3):
+        matrix = draw(30, 10, seed)
         single = tw.select(tw.Candidates.of(matrix), text, k)
         double = tw.select(matrix.astype(np.float64), text, k)
         np.testing.assert_array_equal(single.labels, double.labels)

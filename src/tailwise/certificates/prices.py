@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,19 +58,7 @@ class Bound:
         counts = np.zeros((self.engine.workers, prices.size), dtype=np.int32)
 
         def bound(part: int, first: int, last: int) -> None:
-            bound_part(
-                self.worth,
-                self.columns,
-                prices,
-                self._sizes,
-                self._bounds,
-                self.shares,
-                rate,
-                counts[part],
-                self._benches[part],
-                first,
-                last,
-            )
+            bound_part(*self._to_bound(prices, rate, counts[part], part), first, last)
 
         self.engine.share(self._edges, bound)
         paid = self.room * prices
@@ -79,6 +68,14 @@ class Bound:
         # Where prices tie with gains these sets may be empty, and the bound itself is the scale.
         lost += NODES * max(abs(worth), abs(paid.sum() + self._bounds.sum())) if self.worth.has_nodes else 0.0
         return float(paid.sum() + self._bounds.sum() + lost), counts.sum(axis=0) - self.room
+
+    def call(self) -> tuple[Any, tuple[Any, ...]]:
+        """The kernel, with arguments of the types that it is called with."""
+        return bound_part, (*self._to_bound(np.zeros(1), RATE, np.zeros(1, dtype=np.int32), 0), 0, 0)
+
+    def _to_bound(self, prices: NDArray, rate: float, counts: NDArray, part: int) -> tuple[Any, ...]:
+        arrays = self.worth, self.columns, prices, self._sizes, self._bounds, self.shares
+        return *arrays, rate, counts, self._benches[part]
 
 
 def descend(bound: Bound, start: NDArray, least: NDArray, rounds: int) -> Iterator[Prices]:

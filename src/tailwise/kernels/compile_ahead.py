@@ -1,13 +1,15 @@
 """Kernels that are needed later are compiled by a second process, while this one compiles those needed first.
 
 Python can compile on one core only, since compilers of a process wait for each other. The second process keeps what it
-compiles on disk, as always, and this one finds it there.
+compiles on disk, as always, and this one finds it there. What the second has not begun when it is needed, this one
+compiles itself, so that neither waits while there is work.
 """
 
 import importlib
 import pickle
 import subprocess
 import sys
+import threading
 import time
 from typing import Any
 
@@ -22,15 +24,30 @@ _PROGRAM = "from tailwise.kernels.compile_ahead import compile_asked; compile_as
 
 
 class _Second:
-    """The second process, and the kernels that it has still to compile."""
+    """What the second process is doing: a thread reads what it tells, until it ends."""
 
-    process: Any = None
-    names: frozenset[str] = frozenset()
+    begun = ""  # the kernel that it compiles
+    changed = threading.Condition()
+    thread: Any = None
+
+    @classmethod
+    def follow(cls, process):
+        for line in process.stdout:
+            cls._tell(line.decode().strip())
+        process.stdout.close()
+        process.wait()
+        cls._tell("")
+
+    @classmethod
+    def _tell(cls, name):
+        with cls.changed:
+            cls.begun = name
+            cls.changed.notify_all()
 
 
 def compile_ahead(*calls):
     """Start compiling each pair of a kernel and its arguments elsewhere, if what is compiled can be kept."""
-    if _Second.names or find_writable() is None or not sys.executable:
+    if (_Second.thread is not None and _Second.thread.is_alive()) or find_writable() is None or not sys.executable:
         return
     asked = [(call.__module__, call.__name__, tuple(map(typeof, arguments))) for call, arguments in calls]
     try:
@@ -46,27 +63,25 @@ def compile_ahead(*calls):
         process.stdin.close()
     except OSError:  # no process, or it ended at once: this one compiles everything itself
         return
-    _Second.process, _Second.names = process, frozenset(_name_of(module, name) for module, name, _ in asked)
+    _Second.begun = _name_of(*asked[0][:2])
+    _Second.thread = threading.Thread(target=_Second.follow, args=(process,), daemon=True)
+    _Second.thread.start()
 
 
 def compile_asked():
-    """What the second process does: compile as asked for on standard input, and tell of each kernel that is done."""
+    """What the second process does: compile as asked for on standard input, and tell which kernel is begun."""
     for module, name, kinds in pickle.load(sys.stdin.buffer):
-        getattr(importlib.import_module(module), name).compile(kinds)
         print(_name_of(module, name), flush=True)
+        getattr(importlib.import_module(module), name).compile(kinds)
 
 
 def wait_for(name):
-    """Wait for a kernel if the second process compiles it, until that is done, or has failed."""
-    if name not in _Second.names:
+    """Wait for a kernel while the second process compiles it, until that is done, or has failed."""
+    if name != _Second.begun:
         return
     begin = time.perf_counter()
-    while name in _Second.names:
-        line = _Second.process.stdout.readline().decode().strip()
-        _Second.names = _Second.names - {line} if line else frozenset()
-    if not _Second.names:
-        _Second.process.stdout.close()
-        _Second.process.wait()
+    with _Second.changed:
+        _Second.changed.wait_for(lambda: name != _Second.begun)
     count_waiting(time.perf_counter() - begin)
 
 

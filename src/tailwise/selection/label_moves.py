@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tailwise.certificates.prices import Bound
 from tailwise.certificates.proof import prove
 from tailwise.engines.threads import count_cores
 from tailwise.expectations.terms import raise_failure, start_state
@@ -55,11 +56,20 @@ def compile_label_moves(problem: Problem) -> None:
 
     Only in the first call on this machine, where something had to be compiled already.
     """
-    if propose_labels.signatures or compile_seconds() == 0 or count_cores() == 1:
+    if not _is_first_call():
         return
     positions, state = np.empty((1, 1), np.int32), start_state(problem.batch, problem.expectation.context)
     state = state._replace(nodes=problem.expectation.worth.nodes)  # of the type of nodes that states have
-    compile_ahead(*_LabelMoves(problem).list_calls(state, positions))
+    calls = _LabelMoves(problem).list_calls(state, positions)
+    if problem.proving is not None or repair in problem.plan:
+        # What takes longest comes first; this process may itself compile what is not begun when it is needed.
+        columns = problem.candidates.columns(problem.engine)
+        calls.insert(1, Bound(problem.expectation.worth, columns, problem.rules.most, problem.engine).call())
+    compile_ahead(*calls)
+
+
+def _is_first_call() -> bool:
+    return not propose_labels.signatures and compile_seconds() > 0 and count_cores() > 1
 
 
 def repair(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
