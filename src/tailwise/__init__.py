@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tailwise.models import (
         Calibrator,
         Embeddings,
+        Ensemble,
         LabelTree,
         Model,
         Neighbours,
@@ -51,6 +52,7 @@ _HOMES = {
     "Curve": "tailwise.experiments",
     "Embeddings": "tailwise.models",
     "Evaluation": "tailwise.metrics",
+    "Ensemble": "tailwise.models",
     "LabelPriors": "tailwise.utilities",
     "LabelTree": "tailwise.models",
     "Model": "tailwise.models",
@@ -87,6 +89,7 @@ __all__ = [
     "Certificate",
     "Curve",
     "Embeddings",
+    "Ensemble",
     "Evaluation",
     "LabelPriors",
     "LabelTree",

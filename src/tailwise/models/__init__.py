@@ -2,6 +2,7 @@
 
 from tailwise.models.calibrator import Calibrator
 from tailwise.models.embeddings import Embeddings
+from tailwise.models.ensemble import Ensemble
 from tailwise.models.label_tree import LabelTree
 from tailwise.models.model import Model, load_model
 from tailwise.models.neighbours import Neighbours
@@ -17,6 +18,7 @@ from tailwise.models.tree import Tree
 __all__ = [
     "Calibrator",
     "Embeddings",
+    "Ensemble",
     "Found",
     "LabelTree",
     "Model",

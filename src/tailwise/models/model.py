@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # Where the class of each kind lives; classes are imported when they are asked for.
 MODELS = {
     "tree": "tailwise.models.label_tree.LabelTree",
+    "ensemble": "tailwise.models.ensemble.Ensemble",
     "neighbours": "tailwise.models.neighbours.Neighbours",
     "text": "tailwise.models.text_model.TextModel",
 }

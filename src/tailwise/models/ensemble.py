@@ -1,0 +1,249 @@
+"""`Ensemble`: several models, stacked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from tailwise.errors import InputError
+from tailwise.inputs.checks import check_choice, check_size
+from tailwise.inputs.table_columns import is_table
+from tailwise.inputs.wide_tables import names_of_columns
+from tailwise.models.features import check_labels, check_n_jobs, check_random
+from tailwise.models.label_tree import LabelTree
+from tailwise.models.model import SavedModel, unpack_member
+from tailwise.models.model_file import Packed
+from tailwise.models.neighbours import Neighbours
+from tailwise.models.side_by_side import PARTS, part_of
+from tailwise.models.stacking import describe_pairs, expected_calibration_error, fit_stack, list_inputs, pool
+from tailwise.models.top_entries import keep_top
+from tailwise.models.tree_file import describe_fit, plain_parameters, restore_fit
+from tailwise.utilities import LabelPriors
+
+TOP = 100  # candidates of each member
+SPLITS = ("random", "time")
+FIFTHS = 5
+
+
+class Ensemble(SavedModel, BaseEstimator):
+    r"""Several models, stacked by a logistic regression on what each of them says.
+
+    For a pair (x, j) that any member proposes, with the probabilities :math:`\eta^{(1)}_j, \eta^{(2)}_j, \dots` of all
+    members,
+
+    .. math:: \eta_j(x) = \sigma\bigl(b + w \cdot (\text{logits}, \text{log ranks}, \text{log row sums},
+        \text{log frequency of } j, \text{logit of the mean})\bigr).
+
+    The regression is fitted on rows that its members were not trained on, so the result is calibrated; afterwards the
+    members are trained on all rows.
+
+    Parameters
+    ----------
+    members : list of (name, model) or (name, model, part), optional
+        The models; ``part`` is "all", "sparse" or "dense" features of :class:`SideBySide`. By default a
+        :class:`LabelTree` named "tree" and :class:`Neighbours` named "neighbours".
+    folds : int, optional
+        Number of folds for out-of-fold predictions; by default one held-out fifth, which takes less time.
+    split : {"random", "time"}
+        Which rows are held out: random ones, or the last fifth, for rows in order of time.
+    n_jobs : int, optional
+        Number of threads of the members; None or -1 for all cores. Results do not depend on it.
+    random_state : int, RandomState instance or None
+        Seed of the members and of the split.
+    progress : bool
+        Whether members show progress bars.
+
+    Attributes
+    ----------
+    members_ : dict
+        The fitted members by name.
+    weights_ : dict
+        The weights of the regression by name, with "bias".
+    calibration_error_ : float
+        Expected calibration error on the rows held out, in 15 bins of equal size.
+    n_features_in_, n_labels_, priors_
+        As for all models.
+
+    Examples
+    --------
+    >>> import numpy as np, tailwise as tw
+    >>> X = np.eye(4).repeat(10, axis=0)
+    >>> model = tw.Ensemble().fit(X, X)
+    >>> model.predict_proba(np.eye(4), top=1).toarray().argmax(axis=1)
+    array([0, 1, 2, 3])
+    """
+
+    kind = "ensemble"
+
+    def __init__(
+        self,
+        members: Any = None,
+        *,
+        folds: int | None = None,
+        split: str = "random",
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        progress: bool = False,
+    ) -> None:
+        self.members = members
+        self.folds = folds
+        self.split = split
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, Y: Any, groups: Any = None) -> Ensemble:
+        """Fit the regression on rows held out, then the members on all rows.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix or SideBySide of shape (n, features)
+            Features.
+        Y : array_like or sparse matrix of shape (n, m)
+            0/1 matrix of the labels; the columns of a DataFrame are their names.
+        groups : array_like of shape (n,), optional
+            Rows of one group are held out together, so that near duplicates do not flatter.
+
+        Returns
+        -------
+        Ensemble
+            This estimator.
+        """
+        self.check_parameters()
+        rows = X if hasattr(X, "shape") else np.asarray(X)
+        labels = check_labels(Y, rows.shape[0])
+        rows = sp.csr_array(rows) if sp.issparse(rows) else rows if not is_table(rows) else rows.to_numpy()
+        seed = int(check_random(self.random_state).randint(2**31 - 1))
+        weights, bias, error = self._fit_stack(rows, labels, self._list_held(labels.shape[0], groups, seed), seed)
+        fitted = {name: self._train(model, part, rows, labels, seed) for name, model, part in self._list()}
+        self.members_, self.bias_, self.calibration_error_, self.coefficients_ = fitted, bias, error, weights
+        self.parts_ = {name: part for name, _, part in self._list()}
+        self.n_features_in_, self.n_labels_ = rows.shape[1], labels.shape[1]
+        names = names_of_columns(list(Y.columns)) if is_table(Y) else None
+        self.priors_ = LabelPriors.from_labels(labels).with_names(names)
+        self._output_type = None if sp.issparse(Y) else np.asarray(Y).dtype
+        return self
+
+    def predict_proba(self, X: Any, top: int = TOP) -> sp.csr_array:
+        """Estimate the probabilities of the most probable labels; float32 CSR with ascending labels."""
+        check_is_fitted(self)
+        check_size("top", top, 1)
+        rows = X if hasattr(X, "shape") else np.asarray(X)
+        candidates = [
+            model.predict_proba(part_of(rows, self.parts_[name]), top=max(top, TOP))
+            for name, model in self.members_.items()
+        ]
+        pooled = pool(candidates)
+        scores = describe_pairs(pooled, self.priors_.counts) @ self.coefficients_ + self.bias_
+        values = np.clip(_sigmoid(scores), 1e-7, 1 - 1e-7).astype(np.float32)
+        return keep_top(sp.csr_array((values, pooled.labels, pooled.indptr), shape=pooled.shape), top)
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """The weights of the regression by name."""
+        check_is_fitted(self)
+        named = zip(list_inputs(list(self.members_)), self.coefficients_.tolist(), strict=True)
+        return {**dict(named), "bias": self.bias_}
+
+    def check_parameters(self) -> None:
+        """Refuse invalid parameters, as `fit` does."""
+        check_choice("split", self.split, SPLITS)
+        check_n_jobs(self.n_jobs)
+        check_random(self.random_state)
+        if self.folds is not None:
+            check_size("folds", self.folds, 2)
+            if self.split == "time":
+                msg = f"folds must be None for split='time', which holds out the last fifth. Got {self.folds!r}."
+                raise InputError(msg)
+        members = self._list()
+        names = [name for name, _, _ in members]
+        if not names or len(set(names)) < len(names):
+            msg = f"members must have different names. Got {names}."
+            raise InputError(msg)
+        for _, model, part in members:
+            check_choice("the part of a member", part, PARTS)
+            model.check_parameters()
+
+    def pack(self) -> Packed:
+        """Take the fitted estimator apart, for `save` and for models that contain it."""
+        check_is_fitted(self)
+        own = {name: getattr(self, name) for name in ("folds", "split", "n_jobs", "random_state", "progress")}
+        packed = {name: model.pack() for name, model in self.members_.items()}
+        arrays = {"counts": self.priors_.counts, "coefficients": self.coefficients_}
+        for number, each in enumerate(packed.values()):
+            arrays |= each.with_prefix(str(number))
+        headers = {name: {**p.header, "kind": p.kind, "version": p.version} for name, p in packed.items()}
+        header = {"parameters": plain_parameters(own), **describe_fit(self), "members": headers, "parts": self.parts_}
+        header |= {"bias": self.bias_, "calibration_error": self.calibration_error_}
+        return Packed(self.kind, self.VERSION, header, arrays)
+
+    @classmethod
+    def unpack(cls, packed: Packed) -> Ensemble:
+        """Put an estimator together again."""
+        header, arrays = packed.header, packed.arrays
+        parts, named = header["parts"], enumerate(header["members"].items())
+        fitted = {name: unpack_member(packed.part(str(number), own)) for number, (name, own) in named}
+        model = cls([(name, clone(each), parts[name]) for name, each in fitted.items()], **header["parameters"])
+        restore_fit(model, header, arrays["counts"])
+        model.members_, model.parts_ = fitted, header["parts"]
+        model.coefficients_ = arrays["coefficients"]
+        model.bias_, model.calibration_error_ = float(header["bias"]), float(header["calibration_error"])
+        if model.coefficients_.shape != (len(list_inputs(list(fitted))),) or not np.isfinite(model.coefficients_).all():
+            msg = "the weights of the regression do not fit the members"
+            raise InputError(msg)
+        return model
+
+    def _list(self) -> list[tuple[str, Any, str]]:
+        members = [("tree", LabelTree()), ("neighbours", Neighbours())] if self.members is None else self.members
+        return [(*member, "all") if len(member) == 2 else tuple(member) for member in members]
+
+    def _train(self, model: Any, part: str, X: Any, Y: sp.csr_array, seed: int) -> Any:
+        own = {"n_jobs": self.n_jobs, "random_state": seed, "progress": self.progress}
+        return clone(model).set_params(**own).fit(part_of(X, part), Y)
+
+    def _fit_stack(self, X: Any, Y: sp.csr_array, held: list[NDArray], seed: int) -> tuple[NDArray, float, float]:
+        inputs, truth = [], []
+        for rows in held:
+            others = np.setdiff1d(np.arange(Y.shape[0]), rows)
+            seen, counts = Y[others], np.asarray(Y[others].sum(axis=0)).ravel()
+            trained = [(self._train(model, part, X[others], seen, seed), part) for _, model, part in self._list()]
+            pooled = pool([model.predict_proba(part_of(X[rows], part), top=TOP) for model, part in trained])
+            inputs.append(describe_pairs(pooled, counts))
+            keys = np.repeat(np.arange(rows.size), np.diff(Y[rows].indptr)) * np.int64(Y.shape[1]) + Y[rows].indices
+            truth.append(np.isin(pooled.rows * np.int64(Y.shape[1]) + pooled.labels, keys))
+        seen, is_true = np.concatenate(inputs), np.concatenate(truth)
+        weights, bias = fit_stack(seen, is_true)
+        return weights, bias, expected_calibration_error(_sigmoid(seen @ weights + bias), is_true)
+
+    def _list_held(self, n: int, groups: Any, seed: int) -> list[NDArray]:
+        """List the rows that are held out, once or for each fold."""
+        names = np.arange(n) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
+        if names.size != n:
+            msg = f"groups must have one entry for each of the {n} rows. Got {names.size}."
+            raise InputError(msg)
+        n_groups, n_parts = int(names.max(initial=-1)) + 1, self.folds or FIFTHS
+        if n_groups < n_parts:
+            what = "rows" if groups is None else "groups"
+            msg = f"An ensemble needs at least {n_parts} {what}, to hold some out. Got {n_groups}. Use one model alone."
+            raise InputError(msg)
+        if self.split == "time":
+            return [_last(names)]
+        parts = np.random.default_rng(seed).permutation(n_groups) % n_parts
+        return [np.flatnonzero(parts[names] == part) for part in range(self.folds or 1)]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "members_")
+
+
+def _last(names: NDArray) -> NDArray:
+    """The rows of the groups that occur in the last fifth."""
+    return np.flatnonzero(np.isin(names, names[-max(1, names.size // FIFTHS) :]))
+
+
+def _sigmoid(scores: NDArray) -> NDArray:
+    return 1.0 / (1.0 + np.exp(-scores))
