@@ -50,7 +50,7 @@ CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-boundscheck
 BOUNDSCHECK = $(shell grep -rl --include='test_*.py' mark.boundscheck tests)
 
 test: setup
-	$(MAKE) --jobs=3 --output-sync=target compiled compiled-checked lint
+	$(MAKE) --jobs=3 compiled compiled-checked lint
 	$(PYTEST) src tests
 	$(CHECKED) $(PYTEST) $(BOUNDSCHECK) -m "boundscheck and not repeated"
 
