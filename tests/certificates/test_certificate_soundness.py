@@ -406,6 +406,15 @@ def test_choices_beside_a_given_selection():
     assert sorted(map(sorted, unfilled)) == [[0], [0, 1], [0, 2]]
 
 
+def test_nearly_certain_labels_beside_a_context_are_below_the_bound_of_jaccard():
+    probabilities = np.array([[1.0, 1.0], [0.0, 1 - 2**-53]])
+    context = tw.Totals.of([[1, 0, -1]], truth=sp.csr_array(np.array([[0, 1]])))
+    given = {"fill": "none", "expectation": "exact", "context": context}
+    certificate = tw.certify(probabilities, "macro-jaccard", 2, [[-1, -1, -1], [-1, -1, -1]], **given)
+    # All three are hits. Elsewhere label 0 was selected in vain, and label 1 was hit.
+    assert 0.75 - 1e-12 <= certificate.upper <= 0.7501
+
+
 def test_a_certain_label_is_worth_one_by_exact_jaccard():
     certificate = tw.certify(np.array([[1.0]]), "macro-jaccard", 1, expectation="exact")
     assert certificate.value == pytest.approx(1.0, abs=1e-6)

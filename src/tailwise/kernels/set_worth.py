@@ -21,7 +21,7 @@ import numpy as np
 
 from tailwise.kernels.compiling import bundle, kernel, part, step
 from tailwise.kernels.curvature import AFFINE, PROPORTIONAL
-from tailwise.kernels.label_state import CURVATURE, Terms, coefficient_of
+from tailwise.kernels.label_state import CURVATURE, ROUNDING, Terms, coefficient_of
 from tailwise.kernels.label_state import formula_at as bare_formula_at
 from tailwise.kernels.nodes import BASE, DECAY, SUM, WEIGHT, Nodes, multiply_instance, phi
 
@@ -132,6 +132,15 @@ def curve_at(worth, j, b, q, t):
     return value
 
 
+@part
+def convex_slope(worth, j, b, r, q, low, end):
+    """Slope of the chord of product node r from t = low to t = end, where it is convex; rounding does not lower it."""
+    at_end, at_low = product_at(worth, j, b, r, q, end), product_at(worth, j, b, r, q, low)
+    # A chord is no steeper than the curve at its end, which is what counts where the two ends nearly meet.
+    steepest = at_end * (1.0 / (end + worth.base[j, T0]) + worth.curves[row_of(worth, j, b), RATE, r])
+    return min(steepest, (at_end - at_low + ROUNDING * at_end) / (end - low))
+
+
 @step
 def product_slope(worth, j, b, q, low, high):
     """Slope of lines that meet the product nodes at t = low and lie above them up to t = high.
@@ -143,11 +152,8 @@ def product_slope(worth, j, b, q, low, high):
         rate, end = worth.curves[row, RATE, r], high
         if rate > 0.0:
             end = min(high, -q * worth.curves[row, LOG_DECAY, r] / rate)
-        if end > low:
-            rise = product_at(worth, j, b, r, q, end) - product_at(worth, j, b, r, q, low)
-            slope += rise / (end - low)
-        else:
-            slope += worth.curves[row, CURVE_WEIGHT, r]
+        beyond = worth.curves[row, CURVE_WEIGHT, r] if end < high else 0.0
+        slope += max(beyond, convex_slope(worth, j, b, r, q, low, end)) if end > low else beyond
     return slope
 
 
