@@ -115,7 +115,7 @@ class Ensemble(SavedModel, BaseEstimator):
             This estimator.
         """
         self.check_parameters()
-        rows = X if hasattr(X, "shape") else np.asarray(X)
+        rows: Any = X if hasattr(X, "shape") else np.asarray(X)
         labels = check_labels(Y, rows.shape[0])
         rows = sp.csr_array(rows) if sp.issparse(rows) else rows if not is_table(rows) else rows.to_numpy()
         seed = int(check_random(self.random_state).randint(2**31 - 1))
@@ -133,7 +133,7 @@ class Ensemble(SavedModel, BaseEstimator):
         """Estimate the probabilities of the most probable labels; float32 CSR with ascending labels."""
         check_is_fitted(self)
         check_size("top", top, 1)
-        rows = X if hasattr(X, "shape") else np.asarray(X)
+        rows: Any = X if hasattr(X, "shape") else np.asarray(X)
         candidates = [
             model.predict_proba(part_of(rows, self.parts_[name]), top=max(top, TOP))
             for name, model in self.members_.items()
