@@ -16,6 +16,8 @@ EXTRAS = {
     "skos": ("rdflib",),
     "plot": ("matplotlib", "plotly"),
     "data": ("pooch",),
+    "dask": ("distributed",),
+    "text": ("torch", "transformers", "sentence_transformers"),
 }
 PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn")
 RIGHT_ANSWER = [[1], [2], [0]]  # of the example in the documentation of `select`

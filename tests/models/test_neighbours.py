@@ -1,6 +1,7 @@
 """Nearest neighbours against brute force, however the features are stored, in one go or bit by bit."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -126,6 +127,11 @@ REFUSED = {
         tw.Neighbours().fit(tw.SideBySide(X[:, :40], X[:, 40:].toarray()), Y).search(Q)
     ),
     "Y must have the 12 labels of fit. Got 3": lambda: tw.Neighbours().fit(X, Y).partial_fit(X, Y[:, :3]),
+    "in the same order. Got 'b' in place of 'a'": lambda: (
+        tw.Neighbours()
+        .fit(np.eye(2), pd.DataFrame(np.eye(2), columns=["a", "b"]))
+        .partial_fit(np.eye(2), pd.DataFrame(np.eye(2), columns=["b", "a"]))
+    ),
     "x must be one instance": lambda: tw.Neighbours().fit(X, Y).explain(Q, 0),
     "label must be an integer from 0 to 11. Got 12": lambda: tw.Neighbours().fit(X, Y).explain(Q[[0]], 12),
     "NaN": lambda: tw.Neighbours().fit(np.full((2, 2), np.nan), np.eye(2)),

@@ -69,7 +69,7 @@ def test_texts_of_any_file(tmp_path, name, content):
     [
         ("a.csv", "id,title\n1,a\n", "must have the column 'text'. It has id, title"),
         ("a.jsonl", '{"title": "a"}\n', "line 1: expected a JSON object with the key 'text'"),
-        ("a.txt", "a\n\nb\n", "Got an empty text in row 1"),
+        ("a.txt", "a\n\nb\n", "line 2: expected a text, one line for each instance. Got none"),
         ("a.jsonl", '{"text": 3}\n', "Got 3 of type int in row 0"),
     ],
 )

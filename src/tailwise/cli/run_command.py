@@ -34,7 +34,7 @@ examples:
 DIR holds X.trn.npz, Y.trn.npz and X.tst.npz, sparse matrices as scipy.sparse.save_npz writes them; optionally
 Y.tst.npz, without which nothing is evaluated, and labels.txt, with one label name per line. Or it holds train.txt and
 test.txt of the Extreme Classification Repository; tailwise data info DIR lists what is found. A filter file is not
-applied.
+applied. Instead of features, texts.trn.txt and texts.tst.txt may hold a text per line.
 
 OUT becomes a folder with model.tree, probabilities.npz (except with --method tree), selection.npz, selection.tsv if
 there are names, calibrator.npz if requested, and run.json: configuration, seed, versions, SHA-256 of the inputs,

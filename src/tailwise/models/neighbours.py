@@ -131,6 +131,7 @@ class Neighbours(SavedModel, BaseEstimator):
         if labels.shape[1] != self.n_labels_:
             msg = f"Y must have the {self.n_labels_} labels of fit. Got {labels.shape[1]}. Use fit for other labels."
             raise InputError(msg)
+        self._check_names(Y)
         parts = [index.rows for index in self.indexes_]
         n_kept = len(parts)
         while n_kept and parts[n_kept - 1].n_rows <= rows.n_rows:  # so that there are few, and large ones stay
@@ -297,6 +298,19 @@ class Neighbours(SavedModel, BaseEstimator):
         values = np.tile((counts[best] / self.n_instances_).astype(np.float32), alone.size)
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         return sp.csr_array((values, np.tile(best, alone.size), indptr), shape=(n, counts.size))
+
+    def _check_names(self, Y: Any) -> None:
+        """Refuse a table whose columns are other labels than those of `fit`, or the same in another order."""
+        if self._names is None or not is_table(Y):
+            return
+        names = list(names_of_columns(list(Y.columns)) or ())
+        other = next((j for j, (old, new) in enumerate(zip(self._names, names, strict=False)) if old != new), None)
+        if other is not None:
+            msg = (
+                f"Y must have the columns of fit, in the same order. Got {names[other]!r} in place of "
+                f"{self._names[other]!r}. Reorder them, or use fit for other labels."
+            )
+            raise InputError(msg)
 
     def _count(self) -> None:
         self.n_instances_ = self.labels_.shape[0]

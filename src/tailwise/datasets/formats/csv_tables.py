@@ -165,9 +165,10 @@ def decode_line(path: Any, line: bytes) -> str:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         came = line[max(0, error.start - 20) : error.start + 20].decode("latin-1")
+        target = f"utf8{os.path.splitext(without_packing(path))[1]}"
         msg = (
             f"{path} must be UTF-8 text. Got {came!r}, which is not. If it is of another encoding, Latin-1 for "
-            f"instance, convert it: iconv -f latin1 -t utf-8 {path} > utf8.csv"
+            f"instance, convert it: iconv -f latin1 -t utf-8 {path} > {target}"
         )
         raise FileError(msg) from error
 

@@ -69,10 +69,11 @@ def find_columns(path: Any, names: list[Any], columns: Any) -> tuple[dict[str, A
         found = choose_columns(columns, names, str(path))
     missing = [part for part in ("instance", "label") if part not in found]
     if missing:
+        own = [str(name) for name in names[:3]] if len(names) >= 2 else ["user_id", "item_id", "score"]
         msg = (
             f"{path} must have the columns instance and label (and, optionally, probability and rank). "
-            f"Missing: {', '.join(missing)}. It has {list_columns(names)}. Say which they are: "
-            "columns=('user_id', 'item_id', 'score') (--columns user_id,item_id,score)."
+            f"Missing: {', '.join(missing)}. It has {list_columns(names)}. Say which they are, for instance "
+            f"columns={tuple(own)} (--columns {','.join(own)})."
         )
         raise FileError(msg)
     named = () if columns is None else columns if isinstance(columns, Mapping) else ("instance", "label")

@@ -27,8 +27,19 @@ def read_texts(path: str | os.PathLike[str], column: str = COLUMN) -> list[str]:
         texts = _read_column(path, column)
     else:
         texts = [line.rpartition("\t")[0] if kind == ".tsv" else line for line in _read_lines(path)]
+        _refuse_blank_lines(path, texts)
     with input_errors_of(path):
         return check_texts(texts)
+
+
+def _refuse_blank_lines(path: Any, texts: list[str]) -> None:
+    number = next((number for number, text in enumerate(texts, 1) if not text.strip()), None)
+    if number is not None:
+        msg = (
+            f"{path}, line {number}: expected a text, one line for each instance. Got none. "
+            "Write 'untitled', or remove the instance from all files."
+        )
+        raise FileError(msg)
 
 
 def _is_corpus(path: Any) -> bool:
