@@ -110,7 +110,10 @@ FAULTS = {
         "line 2: alphas is not an option of tailwise select. It has",
     ),
     "unknown key": ("k = 3\nutilty = 'x'\n", "night.toml, line 2: utilty is not an option of tailwise select. Did you"),
-    "no such key": ("\nzzz = 3\n", "zzz is not an option of tailwise select. It has: certify, columns, condition-"),
+    "no such key": (
+        "\nzzz = 3\n",
+        "is not an option of tailwise select. It has: certify, checkpoint, columns, condition-",
+    ),
     "text for a number": ("seed = 'a'\n", "night.toml, line 1: seed must be an integer. Got 'a'."),
     "number for text": ("utility = 3\n", "line 1: utility must be text. Got 3."),
     "true for a number": ("top = true\n", "line 1: top must be an integer. Got True."),

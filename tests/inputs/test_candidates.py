@@ -277,6 +277,7 @@ def test_duplicates_in_a_tensor_that_is_not_coalesced(torch):
         Candidates.of(Tensor(parts, DENSE.shape, "sparse_coo"))
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 def test_real_torch():
     torch = pytest.importorskip("torch")
     tensor = torch.tensor(DENSE, requires_grad=True)

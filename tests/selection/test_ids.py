@@ -288,5 +288,8 @@ def test_budgets_are_matched_by_id():
     found = tw.select(table, "precision", k=pandas.Series({"a": 1, "b": 2})).to_dict()
     assert found == {"b": ["x", "y"], "a": ["y"]}
     assert tw.select(table, "precision", k=pandas.Series([2, 1])).to_dict() == found  # by position
-    with pytest.raises(InputError, match=r"a budget for each instance\. Got none for 'b'\. Add it, or give an array"):
+    with pytest.raises(
+        InputError,
+        match=r"k as a Series .* for each instance\. Got none for 'b'\. Add it, or give an array",
+    ):
         tw.select(table, "precision", k=pandas.Series({"a": 1, "c": 2}))

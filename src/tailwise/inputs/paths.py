@@ -98,7 +98,9 @@ class Source:
                 "instance='user_id', label='item_id', probability='score' (--columns user_id,item_id,score)."
             )
             raise FileError(msg)
-        return map_candidates(self.path, self.matrix.shape[1]) if is_store(self.path) else self.matrix
+        if self.contents is None or not is_store(self.path):
+            return self.matrix
+        return map_candidates(self.path, self.matrix.shape[1])
 
     @property
     def instance_ids(self) -> Ids | None:

@@ -62,10 +62,10 @@ def index_of(table: Any) -> Ids | None:
     return Ids(index)
 
 
-def values_by_id(values: Any, ids: Ids | None, name: str, what: str) -> Any:
+def values_by_id(values: Any, ids: Ids, name: str, what: str) -> Any:
     """Put a pandas Series with ids in the order of the instances or labels; other values are returned unchanged."""
-    of_values = None if ids is None else index_of(values)
-    if ids is None or of_values is None:
+    of_values = index_of(values)
+    if of_values is None:
         return values
     positions = of_values.positions_of(ids)
     if (positions < 0).any():

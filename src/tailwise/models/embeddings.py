@@ -24,7 +24,7 @@ PART = 4096  # texts that are encoded before they are written to the cache
 class Embeddings(TransformerMixin, BaseEstimator):
     r"""Vectors of texts from a pretrained encoder, each text encoded only once.
 
-    A text of tokens :math:`t_1, \dots, t_l` becomes the mean of the encoder's last hidden states (or the state of its
+    A text of tokens :math:`t_1, \ldots, t_l` becomes the mean of the encoder's last hidden states (or the state of its
     first token), scaled to length 1, so that inner products are cosines.
 
     Parameters

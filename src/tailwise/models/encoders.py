@@ -103,12 +103,11 @@ def choose_device(torch: Any, device: str | None) -> str:
 
 
 def _has_bf16() -> bool:
-    """Whether this processor multiplies numbers in bf16, as Linux tells."""
-    try:
-        words = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return False
-    return "avx512_bf16" in words or "amx_bf16" in words
+    """Whether this processor multiplies numbers in bf16."""
+    from llvmlite.binding import get_host_cpu_features
+
+    features = get_host_cpu_features()
+    return any(features.get(name, False) for name in ("avx512bf16", "amx-bf16", "bf16"))
 
 
 def _open_pretrained(options: Embeddings, name: str) -> Encoder:

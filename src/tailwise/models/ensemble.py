@@ -33,7 +33,7 @@ FIFTHS = 5
 class Ensemble(SavedModel, BaseEstimator):
     r"""Several models, stacked by a logistic regression on what each of them says.
 
-    For a pair (x, j) that any member proposes, with the probabilities :math:`\eta^{(1)}_j, \eta^{(2)}_j, \dots` of all
+    For a pair (x, j) that any member proposes, with the probabilities :math:`\eta^{(1)}_j, \eta^{(2)}_j, \ldots` of all
     members,
 
     .. math:: \eta_j(x) = \sigma\bigl(b + w \cdot (\text{logits}, \text{log ranks}, \text{log row sums},

@@ -64,7 +64,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         Number of training texts.
     n_features_out_ : int
         Number of columns.
-    document_counts_ : ndarray of shape (n_features_out_,)
+    document_counts_ : ndarray of shape (features,)
         Number of training texts that each term occurs in.
 
     Examples

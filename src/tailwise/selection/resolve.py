@@ -180,8 +180,9 @@ def describe_batch(
     n_slots = n if budgets is None else max(1, int(budgets.sum()))
     more = context.n_instances if budgets is None else context.n_slots
     names = candidates.label_names
-    given = values_by_id(condition_positives, names, "condition_positives", "label")
-    p = check_condition_positives(given, candidates.condition_positives(), n, priors)
+    if names is not None:
+        condition_positives = values_by_id(condition_positives, names, "condition_positives", "label")
+    p = check_condition_positives(condition_positives, candidates.condition_positives(), n, priors)
     numbers = None if names is None else {name: j for j, name in enumerate(names.ids)}
     return Batch(n + context.n_instances, m, n_slots + more, p + context.p, numbers)
 

@@ -103,7 +103,8 @@ def find_rules(
     """
     check_choice("fill", fill, FILLS)
     n_instances = candidates.n_instances
-    budgets = check_budgets(values_by_id(k, candidates.instance_ids, "k", "instance"), *candidates.shape)
+    ids = candidates.instance_ids
+    budgets = check_budgets(k if ids is None else values_by_id(k, ids, "k", "instance"), *candidates.shape)
     candidates, aside = set_excluded_aside(candidates, excluded)
     extended = candidates if given is None else _with_labels(candidates, given)
     has_slots = np.arange(candidates.n_instances) < n_instances
