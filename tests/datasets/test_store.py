@@ -302,3 +302,13 @@ def test_npz_in_blocks_that_is_damaged(tmp_path, matrix, monkeypatch):
     (tmp_path / "a.npz").write_bytes(data)
     with pytest.raises(FileError, match=r"a.npz must be a complete and valid .npz file"):
         convert(tmp_path / "a.npz", tmp_path / "out.store")
+
+
+@pytest.mark.parametrize(("n_labels", "words"), [(3, "it says 3 labels, but"), (2**40, "more than numbers of labels")])
+def test_header_with_another_number_of_labels_is_refused(tmp_path, n_labels, words):
+    path = tmp_path / "a.store"
+    tw.save(path, np.random.default_rng(0).random((50, 8)))
+    file = path / "store.json"
+    file.write_text(file.read_text().replace('"n_labels": 8', f'"n_labels": {n_labels}'))
+    with pytest.raises(FileError, match=words):
+        tw.select(path, "macro-f1", k=2)

@@ -145,3 +145,8 @@ REFUSED = {
 def test_what_is_refused(words):
     with pytest.raises(InputError, match=words):
         REFUSED[words]()
+
+
+def test_probabilities_are_at_most_one():
+    model = tw.Neighbours(30).fit(np.ones((30, 2)), np.ones((30, 3)))
+    assert model.predict_proba(np.ones((2, 2))).max() <= 1.0

@@ -131,3 +131,11 @@ def test_killed_command_goes_on(probabilities, tmp_path):
     assert main(kept) == 0
     assert main([*command, "-o", str(tmp_path / "c.npz")]) == 0
     assert (tmp_path / "b.npz").read_bytes() == (tmp_path / "c.npz").read_bytes()
+
+
+def test_checkpoint_of_the_same_rows_in_another_order_is_refused(tmp_path):
+    rng = np.random.default_rng(0)
+    p = (rng.integers(1, 64, (60, 12)) / 64).astype(np.float32)
+    tw.select(p, "macro-f1", k=2, checkpoint=tmp_path / "kept")
+    with pytest.raises(InputError, match="same call"):
+        tw.select(p[::-1].copy(), "macro-f1", k=2, checkpoint=tmp_path / "kept")

@@ -163,6 +163,7 @@ class Neighbours(SavedModel, BaseEstimator):
         alone = np.flatnonzero(found.rows[:, 0] < 0)
         if alone.size:
             votes = votes + self._priors_of(alone, found.rows.shape[0], top)
+        np.minimum(votes.data, 1.0, out=votes.data)  # shares of single precision can sum to a little more
         return keep_top(votes, top)
 
     def search(self, X: Any) -> Nearest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -122,6 +123,8 @@ def _identify(problem: Problem) -> str:
         arrays.append(problem.start.labels)
     for array in arrays:
         digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+    for array in problem.candidates.rows:  # sums by label do not tell the order of the instances
+        digest.update(b"%d" % zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data))
     return digest.hexdigest()
 
 

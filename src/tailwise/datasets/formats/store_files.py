@@ -228,7 +228,9 @@ def _check_sizes(file: Path, header: dict[str, Any]) -> None:
     files = header.get("files")
     if not isinstance(files, dict) or not all(map(_is_array, files.items())):
         _refuse_header(file, "it does not describe the arrays")
-    n, _, n_entries = sizes
+    n, n_labels, n_entries = sizes
+    if n_labels > np.iinfo(np.int32).max:
+        _refuse_header(file, f"it says {n_labels:,} labels, more than numbers of labels can tell apart")
     wanted = {POINTERS: ("<i8", n + 1), LABELS: ("<i4", n_entries), PROBABILITIES: ("<f4", n_entries)}
     for name, (dtype, size) in wanted.items():
         if (files.get(name, {}).get("dtype"), files.get(name, {}).get("size")) != (dtype, size):
@@ -270,10 +272,14 @@ def _verify(folder: Path, header: dict[str, Any], arrays: dict[str, NDArray]) ->
             facts.st_size,
             facts.st_mtime_ns,
             tuple(header["files"][name]["crc32"]),
+            header["n_labels"],
         )
         if key not in _verified:
             pending.append((key, (folder / name, array, header["files"][name]["crc32"])))
     check_sums(each for _, each in pending)
+    labels = arrays[LABELS]
+    if pending and labels.size and not 0 <= labels.min() <= labels.max() < header["n_labels"]:
+        _refuse_header(folder / HEADER, f"it says {header['n_labels']:,} labels, but {LABELS} has others")
     _verified.update(key for key, _ in pending)
 
 
