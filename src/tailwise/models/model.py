@@ -141,9 +141,12 @@ def load_model(path: str | os.PathLike[str]) -> Model:
 
     Examples
     --------
+    >>> import os, tempfile
     >>> import numpy as np, tailwise as tw
-    >>> tw.LabelTree().fit(np.eye(4), np.eye(4)).save("small.model")
-    >>> tw.load_model("small.model").n_labels_
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "small.model")
+    ...     tw.LabelTree().fit(np.eye(4), np.eye(4)).save(path)
+    ...     tw.load_model(path).n_labels_
     4
     """
     writer = "save of a model"
