@@ -53,21 +53,19 @@ class Worker:
 
 
 def fuzz_in_processes(seconds, first_seed, n_processes):
-    """The number of problems checked, and all findings."""
+    """The findings of each problem that was checked, as they come."""
     workers = [Worker(first_seed + i, n_processes, seconds) for i in range(n_processes)]
-    n_problems, findings = 0, []
     while workers:
         for pipe in wait([worker.pipe for worker in workers]):
             worker = next(worker for worker in workers if worker.pipe is pipe)
-            received = worker.receive()
-            if received is None:
+            findings = worker.receive()
+            if findings is None:
                 worker.process.join()
                 workers.remove(worker)
                 continue
-            n_problems, findings = n_problems + 1, findings + received
-            if any(finding.mismatch.kind == "crash" for finding in received):
+            yield findings
+            if any(finding.mismatch.kind == "crash" for finding in findings):
                 workers[workers.index(worker)] = worker.successor()
-    return n_problems, findings
 
 
 def _work(seed, step, seconds, pipe):

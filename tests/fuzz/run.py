@@ -1,13 +1,13 @@
 """Look for faults as long as you like: `make fuzz MINUTES=30`, which runs `python -m fuzz.run --minutes 30`.
 
-Prints the number of problems, and of every mismatch its seed, call and what was wrong; the first few of a kind are made
-smaller, with a program that shows them. `--problem SEED` checks one problem again. Exits with 1 on any mismatch.
+Prints the number of problems, and every mismatch as it is found, with its seed, call and what was wrong; the first of a
+kind is made smaller, with a program that shows it. `--problem SEED` checks one problem again. Exits with 1 on any
+mismatch.
 """
 
 import argparse
 import os
 import sys
-from collections import defaultdict
 
 from fuzz.checks import check
 from fuzz.drawing import draw_problem
@@ -15,7 +15,7 @@ from fuzz.files import fuzz_files
 from fuzz.processes import fuzz_in_processes
 from fuzz.programs import HEADER, as_program
 
-LISTED_OF_A_KIND = 50
+PROBLEMS_A_LINE = 10_000
 SEEDS_APART = 10**9  # so that runs of different seeds share no problem
 
 
@@ -49,19 +49,17 @@ def fuzz_damaged_files(seconds, seed):
 
 
 def fuzz_selection(seconds, seed):
-    n_problems, findings = fuzz_in_processes(seconds, seed * SEEDS_APART, os.cpu_count() or 1)
-    of_kind = defaultdict(list)
-    for finding in findings:
-        of_kind[finding.mismatch.kind, finding.mismatch.call.name].append(finding)
-    for (kind, call), alike in sorted(of_kind.items()):
-        print(f"\n{kind}, {call}: {len(alike)}")
-        for finding in alike[:LISTED_OF_A_KIND]:
-            print(f"  --problem {finding.seed}: {finding.mismatch.detail}")
-        for finding in alike:
-            if finding.program:
-                print(f"{HEADER}\n{finding.program}")
-    print(f"\nselection: {n_problems} problems, {len(findings)} mismatches", flush=True)
-    return len(findings)
+    n_problems = n_findings = 0
+    for findings in fuzz_in_processes(seconds, seed * SEEDS_APART, os.cpu_count() or 1):
+        n_problems, n_findings = n_problems + 1, n_findings + len(findings)
+        for finding in findings:
+            mismatch = finding.mismatch
+            print(f"{mismatch.kind}, {mismatch.call.name}\n  --problem {finding.seed}: {mismatch.detail}")
+            print(f"{HEADER}\n{finding.program}\n" if finding.program else "", flush=True)
+        if n_problems % PROBLEMS_A_LINE == 0:
+            print(f"selection: {n_problems} problems so far, {n_findings} mismatches", flush=True)
+    print(f"selection: {n_problems} problems, {n_findings} mismatches", flush=True)
+    return n_findings
 
 
 def show_problem(seed):
