@@ -227,14 +227,19 @@ def _f_beta(tp, fp, fn, tn, beta=1.0):
     return _divide((1 + beta**2) * tp, (tp + fp) + beta**2 * (tp + fn))
 
 
+def _specificity(fp, tn):
+    """From 0 to 1, although Poisson counts elsewhere may have more hits than predictions."""
+    return min(1.0, max(0.0, _divide(tn, tn + fp)))
+
+
 def _h_mean(tp, fp, fn, tn):
-    tpr, tnr = _divide(tp, tp + fn), max(0.0, _divide(tn, tn + fp))
+    tpr, tnr = _divide(tp, tp + fn), _specificity(fp, tn)
     return _divide(2 * tpr * tnr, tpr + tnr)
 
 
 def _auc(tp, fp, fn, tn):
     positives, negatives = tp + fn, fp + tn
-    return max(0.0, 1 - (fp / negatives) * (fn / positives)) if positives > 0 and negatives > 0 else 0.0
+    return min(1.0, max(0.0, 1 - (fp / negatives) * (fn / positives))) if positives > 0 and negatives > 0 else 0.0
 
 
 _MACRO = {
@@ -245,7 +250,7 @@ _MACRO = {
     "macro-f1": _f_beta,
     "macro-fbeta": _f_beta,
     "macro-jaccard": lambda tp, fp, fn, tn: _divide(tp, tp + fp + fn),
-    "macro-gmean": lambda tp, fp, fn, tn: math.sqrt(max(0.0, _divide(tp, tp + fn) * _divide(tn, tn + fp))),
+    "macro-gmean": lambda tp, fp, fn, tn: math.sqrt(_divide(tp, tp + fn) * _specificity(fp, tn)),
     "macro-hmean": _h_mean,
     "macro-auc": _auc,
     "coverage": lambda tp, fp, fn, tn: float(tp > 0),

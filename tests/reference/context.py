@@ -39,11 +39,11 @@ def balanced(t, q, p, n):
 
 
 def gmean(t, q, p, n):
-    return math.sqrt(max(0.0, _divide(t, p) * _divide(n - q - p + t, n - p)))
+    return math.sqrt(_divide(t, p) * min(1.0, max(0.0, _divide(n - q - p + t, n - p))))
 
 
 def auc(t, q, p, n):
-    return max(0.0, 1 - (q - t) * (p - t) / (p * (n - p))) if 0 < p < n else 0.0
+    return min(1.0, max(0.0, 1 - (q - t) * (p - t) / (p * (n - p)))) if 0 < p < n else 0.0
 
 
 def covered(t, q, p, n):

@@ -110,6 +110,19 @@ def test_auc_is_never_negative():
     assert found == pytest.approx(value, abs=1e-10)
 
 
+@pytest.mark.parametrize("name", ["macro-gmean", "macro-auc"])
+def test_more_hits_than_predictions_elsewhere_are_no_more_than_all_correct(name):
+    """By the model a tenth of a prediction can have a whole hit; G-mean was 1.005 then, and refused."""
+    matrix, chosen = np.array([[0.999, 0.0], [0.0, 1.0]]), [[0, -1], [1, -1]]
+    context = 0.1 * Totals.of([[0, 1], [-1, -1]], np.array([[0.0, 0.999], [0.0, 0.0]]))
+    context = context + 0.1 * Totals.of([[1], [0]], truth=np.array([[0, 1], [1, 0]]))
+    psis = [reference.PSI[name]] * 2
+    value = reference.expect_exactly(psis, matrix, mark(np.array(chosen), 2), as_reference(context))
+    found = tw.expected_utility(matrix, name, chosen, 1, expectation="exact", context=context)
+    assert found == pytest.approx(value, abs=1e-8)
+    assert found <= 1
+
+
 @pytest.mark.parametrize("name", [*SEMI, "precision", "hamming", "0.5*precision + 0.5*coverage"])
 @pytest.mark.parametrize("seed", range(2))
 def test_two_halves_have_the_value_of_the_union(seed, name):

@@ -90,14 +90,16 @@ def jaccard(t, q, p, n, parameters):
 def geometric_mean(t, q, p, n, parameters):
     if p <= 0 or n - p <= FEW_NEGATIVES + FEW_NEGATIVES_SHARE * n:
         return 0.0
-    return (max(0.0, t * (n - q - p + t)) / (p * (n - p))) ** 0.5
+    # Poisson hits elsewhere can outnumber the predictions, here and in the next two; no negative is wrong then.
+    true_negatives = min(n - p, n - q - p + t)
+    return (max(0.0, t * true_negatives) / (p * (n - p))) ** 0.5
 
 
 def harmonic_mean(t, q, p, n, parameters):
     if p <= 0 or n - p <= FEW_NEGATIVES + FEW_NEGATIVES_SHARE * n:
         return 0.0
     recall = t / p
-    specificity = max(0.0, (n - q - p + t) / (n - p))
+    specificity = min(1.0, max(0.0, (n - q - p + t) / (n - p)))
     return 2 * recall * specificity / (recall + specificity) if recall + specificity > 0 else 0.0
 
 
@@ -105,4 +107,4 @@ def pair_order(t, q, p, n, parameters):
     """Share of the pairs of a positive and a negative instance that the selection does not put in the wrong order."""
     if p <= 0 or n - p <= FEW_NEGATIVES + FEW_NEGATIVES_SHARE * n:
         return 0.0
-    return max(0.0, 1 - (q - t) * (p - t) / (p * (n - p)))
+    return min(1.0, max(0.0, 1 - (q - t) * (p - t) / (p * (n - p))))
