@@ -79,10 +79,15 @@ def slack_of(problem, expectation):
     only a thousandth of a negative.
     """
     names = {term.name for term in problem.terms}
-    largest = max(1.0, *(weight for term in problem.terms for weight in (0.0, *term.weights)))
+    largest = max(largest_weight(term) for term in problem.terms)
     if "macro-gmean" in names:
         return 1e-6 * largest
     return largest * (2e-8 if expectation == "exact" and names & {*BY_LAWS, *FORMULAS} else 1e-9)
+
+
+def largest_weight(term):
+    """Of a label in a term, or 1 where that is more."""
+    return max(1.0, *(0.0, *term.weights))
 
 
 def rows_of(labels):

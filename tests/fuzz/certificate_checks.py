@@ -2,7 +2,7 @@
 
 import math
 
-from fuzz.asking import ask, is_close, rows_of
+from fuzz.asking import ask, is_close, largest_weight, rows_of
 from fuzz.reference import BY_LAWS, FORMULAS
 
 from tailwise.errors import TailwiseError
@@ -34,8 +34,9 @@ def check_certified_selection(truth, plain, answer):
     if extras is not None:  # prices do not tell slots that must be taken from those that may be
         return found
     # What is linear in the predictions has no gap to speak of: prices are lowered until it is below a thousandth, and
-    # the bound is rounded outwards by 1e-5 of the worth of each label.
-    if problem.is_linear and optimum is not None and upper > optimum + 1.1e-3 * abs(optimum) + 2e-5:
+    # the bound is rounded outwards by 1e-5 of the most that each label can be worth.
+    slack = 1.1e-5 * sum(term.factor * largest_weight(term) for term in problem.terms) + 1e-5
+    if problem.is_linear and optimum is not None and upper > optimum + 1.1e-3 * abs(optimum) + slack:
         found.append(answer.mismatch("loose", f"upper {upper!r}, optimum {optimum!r}, value {value!r}"))
     return found
 

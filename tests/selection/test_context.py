@@ -302,6 +302,18 @@ def test_a_candidate_that_fills_a_slot_counts_as_one():
     assert found.totals.t.tolist() == [0.0, 0.068]
 
 
+@pytest.mark.parametrize("method", ["instance", "ascent"])
+def test_a_candidate_that_was_left_out_fills_a_slot_if_it_costs_least(method):
+    """Label 1 is given and costs less than candidate 0; then the slot that is left is for candidate 0, not label 2."""
+    weights = ((1.69, 0.33, 0.87), (-0.39, 0.07, -0.03), (-0.05, -0.46, -0.1), (1.48, 0.68, 0.76))
+    utility = tw.utilities.WeightedInstance(*weights)
+    options = {"expectation": "semi", "fill": "least-loss", "init": np.array([[1, -1]])}
+    found = tw.select(np.array([[0.5, 0.0, 0.0]]), utility, 2, method=method, **options)
+    assert sorted(found.labels[0].tolist()) == [0, 1]
+    assert found.expected == pytest.approx(1.485)
+    assert found.totals.t.tolist() == [0.5, 0.0, 0.0]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -4,17 +4,19 @@ import heapq
 
 import numpy as np
 
-from tailwise.kernels.compiling import kernel
+from tailwise.kernels.compiling import kernel, step
 from tailwise.kernels.label_state import add_instance, gain_of, refresh_line
 from tailwise.kernels.rows import is_excluded
+from tailwise.kernels.top_k import holds
 
 
 @kernel
-def fill_least_loss(terms, state, labels, budgets, excluded):
-    """Fill empty slots with labels that are no candidates of the row (probability 0), the least loss first.
+def fill_least_loss(rows, terms, state, labels, budgets, excluded):
+    """Fill empty slots with other labels, the least loss first: candidates that were left out, or of probability 0.
 
     Shapes: labels (n, k), -1 for an empty slot; budgets (n,). Writes: labels, state. Slots stay empty where all other
-    labels are excluded. Assumes: every row with an empty slot has taken all its candidates; budgets at most m.
+    labels are excluded. Assumes: a row with an empty slot has left out no more candidates than it has optional labels;
+    budgets at most m.
     """
     m = state.counts.shape[0]
     has_barred = excluded.is_barred.shape[0] > 0
@@ -26,17 +28,32 @@ def fill_least_loss(terms, state, labels, budgets, excluded):
             first_empty -= 1
         set_aside = losses[:0]
         for c in range(first_empty, budgets[i]):
-            j = -1
+            j, eta = -1, 0.0
             while j < 0 and len(losses) > 0:
                 loss, j = heapq.heappop(losses)
-                if np.any(labels[i, :first_empty] == j) or is_excluded(excluded, i, j):
-                    set_aside.append((loss, j))
+                set_aside.append((loss, j))
+                if holds(labels, i, c, j) or is_excluded(excluded, i, j):
                     j = -1
+            x = find_left_out(rows, terms, state, labels, c, i)
+            if x >= 0 and (j < 0 or gain_of(terms, state, rows.labels[x], rows.values[x]) > -loss):
+                if j >= 0:
+                    heapq.heappush(losses, set_aside.pop())
+                j, eta = rows.labels[x], rows.values[x]
             if j < 0:
                 break
             labels[i, c] = j
-            add_instance(terms, state, j, 0.0, 1.0)
+            add_instance(terms, state, j, eta, 1.0)
             refresh_line(terms, state, j)
-            set_aside.append((-gain_of(terms, state, j, 0.0), j))
-        for entry in set_aside:
-            heapq.heappush(losses, entry)
+        for _, j in set_aside:
+            heapq.heappush(losses, (-gain_of(terms, state, j, 0.0), j))
+
+
+@step
+def find_left_out(rows, terms, state, labels, n_taken, i):
+    """The position of the best candidate of row i that is not among its first labels, or -1 if all are."""
+    best, best_gain = -1, -np.inf
+    for x in range(rows.indptr[i], rows.indptr[i + 1]):
+        gain = gain_of(terms, state, rows.labels[x], rows.values[x])
+        if gain > best_gain and not holds(labels, i, n_taken, rows.labels[x]):
+            best, best_gain = x, gain
+    return best

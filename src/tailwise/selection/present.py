@@ -309,11 +309,10 @@ def _labels_of(problem: Problem, positions: NDArray, state: State) -> tuple[NDAr
         labels.shape[0], lambda first, last: sort_by_gain(rows, terms, state, labels, positions, first, last)
     )
     if rules.fills:
-        fill_least_loss(terms, state, labels, rules.budgets, rules.excluded)
+        fill_least_loss(rows, terms, state, labels, rules.budgets, rules.excluded)
     raise_failure(problem.utility)
-    # Filling may select a label much more often than passes do; and where an optional label has taken the place of a
-    # candidate, that candidate may fill a slot, with a probability that the kernel does not know of.
-    if rules.fills and (rules.has_optional_labels or not problem.expectation.fits(state)):
+    # Filling may select a label much more often than passes do.
+    if rules.fills and not problem.expectation.fits(state):
         state = problem.expectation.count(*locate(Chosen(labels, problem.candidates.n_labels), problem.candidates))
     return labels, state
 
