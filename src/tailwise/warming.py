@@ -198,7 +198,9 @@ def _use_files(sparse: Any) -> None:
     from tailwise.datasets import load, save
 
     with tempfile.TemporaryDirectory() as folder:
-        for suffix in (".npz", ".txt", ".jsonl"):
+        for suffix in (".npz", ".txt", ".jsonl", ".csv"):
             path = Path(folder) / f"probabilities{suffix}"
             save(path, sparse)
             load(path)
+        path.write_text("\n".join(["user,item,score", *(f"user {i},item {i},0.5" for i in range(2000))]))
+        load(path)  # so many ids that their table grows

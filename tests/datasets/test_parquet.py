@@ -185,3 +185,24 @@ def test_a_damaged_row_group_is_refused(tmp_path):
     (tmp_path / "a.parquet").write_bytes(content)
     with pytest.raises(FileError, match="must be a complete and valid Parquet file"):
         load_contents(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("limit", [10, 1 << 20])
+def test_texts_are_read_alike_as_a_dictionary_and_as_they_are(tmp_path, monkeypatch, limit):
+    labels = [f"https://example.org/item/{number:06d}" for number in range(200)]
+    table = pa.table({"user": np.repeat(["ann", "bob"], 100), "item": labels, "score": np.linspace(0, 1, 200)})
+    pq.write_table(table, tmp_path / "a.parquet", dictionary_pagesize_limit=limit)
+    monkeypatch.setattr("tailwise.datasets.formats.parquet.LARGEST_DICTIONARY", 8000)
+    found = load_contents(tmp_path / "a.parquet")
+    assert (list(found.instance_names), list(found.label_names)) == (["ann", "bob"], labels)
+    expected = np.zeros((2, 200))
+    expected[np.repeat([0, 1], 100), np.arange(200)] = np.linspace(0, 1, 200)
+    np.testing.assert_array_equal(found.matrix.toarray(), expected)
+
+
+def test_integers_in_one_part_and_text_in_another_are_all_text(tmp_path):
+    write(tmp_path / "1.parquet", user_id=[10**12, 7], item_id=["a", "b"], score=[0.5, 0.25])
+    write(tmp_path / "2.parquet", user_id=["ann", "7"], item_id=["b", "a"], score=[0.75, 1.0])
+    found = load_contents(tmp_path)
+    assert list(found.instance_names) == ["1000000000000", "7", "ann"]
+    np.testing.assert_array_equal(found.matrix.toarray(), [[0.5, 0], [1, 0.25], [0, 0.75]])

@@ -329,7 +329,7 @@ def test_integers_of_64_bits_stay_integers_and_larger_ones_stay_text(tmp_path, m
 @pytest.mark.parametrize(("target", "lost"), [("b.npz", "3 instances and the names of 2 labels"), ("b.txt", "3 inst")])
 def test_ids_that_a_format_cannot_hold_are_counted(tmp_path, target, lost):
     (tmp_path / "a.csv").write_text("user_id,item_id,score\nu,x,0.5\nv,x,0.5\nw,y,0.25\n")
-    with pytest.warns(UnknownIdsWarning, match=f"cannot hold the ids of {lost}.* numbers them from 0"):
+    with pytest.warns(UnknownIdsWarning, match=f"cannot hold the ids of {lost}.*: {target} numbers them from 0"):
         convert(tmp_path / "a.csv", tmp_path / target)
 
 

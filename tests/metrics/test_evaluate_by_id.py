@@ -140,3 +140,31 @@ def test_a_column_of_zeros_and_ones_under_another_name_is_not_ignored():
     assert tw.evaluate(pairs.rename(columns={"purchased": "score"}), selection)["precision"] == 0.5
     others = pairs.drop(columns="purchased").assign(quantity=[1, 3, 2])
     assert tw.evaluate(others, selection)["precision"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "save", [lambda frame, path: frame, lambda frame, path: frame.to_csv(path, index=False) or path]
+)
+def test_named_columns_are_those_of_every_table_that_has_them(tmp_path, save):
+    truth = save(make_table(TRUE, "who", "what", ranks=False), tmp_path / "truth.csv")
+    own, usual = make_table(CHOSEN, "who", "what"), make_table(CHOSEN, "user_id", "item_id")
+    scores = own.assign(score=0.5).drop(columns="rank")
+    expected = tw.evaluate(make_table(TRUE, "user", "item", ranks=False), usual, METRICS)
+    for chosen in (save(own, tmp_path / "own.csv"), save(usual, tmp_path / "usual.csv")):
+        found = tw.evaluate(truth, chosen, METRICS, instance="who", label="what")
+        assert dict(found) == pytest.approx(dict(expected))
+    given = save(scores, tmp_path / "scores.csv")
+    found = tw.evaluate(truth, chosen, ["precision"], instance="who", label="what", probabilities=given)
+    assert found.expected["precision"] == pytest.approx(0.5)
+
+
+def test_a_column_of_relevance_says_which_pairs_count(tmp_path):
+    table = make_table({**TRUE, "ann": ["jam", "oil", "nut"]}, "user", "item", ranks=False)
+    table["relevance"] = (table["item"] != "nut").astype(int)
+    table.to_csv(tmp_path / "truth.csv", index=False)
+    chosen = make_table(CHOSEN, "user", "item")
+    expected = tw.evaluate(make_table(TRUE, "user", "item", ranks=False), chosen, METRICS[:2])
+    for truth in (table, tmp_path / "truth.csv"):
+        assert dict(tw.evaluate(truth, chosen, METRICS[:2])) == pytest.approx(dict(expected))
+    with pytest.raises(InputError, match=r"truth must hold only 0 and 1\. Got 4.*convert counts with truth > 0"):
+        tw.evaluate(table.assign(relevance=4), chosen)

@@ -48,7 +48,10 @@ def add_parser(commands: Any) -> None:
         "--columns",
         type=parse_columns,
         metavar="A,B",
-        help="columns of instances and labels in TRUTH, a table",
+        help="columns of instances and labels in TRUTH, and in other tables that have them",
+    )
+    parser.add_argument(
+        "--instances", default="common", help="by id: evaluate the instances in both files (common, default), or all"
     )
     add_label_weights_option(parser)
     parser.add_argument("--format", choices=["text", "json", "csv"], default="text", help="default: %(default)s")
@@ -78,6 +81,7 @@ def _run(options: argparse.Namespace) -> int:
         filter=options.filter,
         label_names=options.label_names,
         label_weights=options.label_weights,
+        instances=options.instances,
         **columns,
     )
     if options.json:

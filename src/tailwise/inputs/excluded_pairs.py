@@ -85,26 +85,25 @@ def _from_labels(labels: Sequence[Any], candidates: Candidates) -> Excluded:
 
 
 def _refuse_positions(labels: Sequence[Any], names: Any) -> None:
-    """Refuse integers as positions where ids are integers as text: 1 may be meant for "1"."""
-    if names is None or not any(map(is_integer, labels)):
+    """Refuse integers where ids are text: 1 may be meant for "1" or for the second label."""
+    if names is None or names.values.dtype.kind in "iu":
         return
     odd = next((label for label in labels if is_integer(label) and names.number_of(label) is None), None)
-    like = next((name for name in names.ids if isinstance(name, str) and name.isdecimal()), None)
-    if odd is not None and like is not None:
+    if odd is not None:
         msg = (
             f"exclude as a list must hold label ids as probabilities writes them. Got the integer {odd!r}; ids are "
-            f"text, such as {like!r}. Give text: [str(label) for label in exclude]."
+            f"{names.kind}, such as {names.ids[0]!r}. Give ids of that kind: [str(label) for label in exclude] if they "
+            "are the same numbers as text, or [label_names[label] for label in exclude] if they are positions."
         )
         raise InputError(msg)
 
 
 def _number_of(label: Any, names: Any, n_labels: int) -> int:
-    """The number of a label that is given by its id or, if ids are text or there are none, by number; -1 for none."""
-    number = None if names is None else names.number_of(label)
-    if number is not None:
-        return number
-    is_number = is_integer(label) and (names is None or names.values.dtype.kind not in "iu")
-    return int(label) if is_number and 0 <= label < n_labels else -1
+    """The number of a label that is given by its id or, if there are no ids, by number; -1 for none."""
+    if names is not None:
+        number = names.number_of(label)
+        return -1 if number is None else number
+    return int(label) if is_integer(label) and 0 <= label < n_labels else -1
 
 
 def _from_chosen(chosen: Chosen, candidates: Candidates) -> Excluded:

@@ -113,7 +113,7 @@ def _refuse_unread(frame: Any, columns: list[Any], name: str) -> None:
             if not values.all() and ((values == 0) | (values == 1)).all():
                 msg = (
                     f"{name} must say which pairs count. Its column {column!r} holds zeros and ones, but only a column "
-                    f"named probability, score or weight is read. Rename it to score, or drop it."
+                    f"named probability, score, weight or relevance is read. Rename it to relevance, or drop it."
                 )
                 raise InputError(msg)
 

@@ -140,9 +140,9 @@ def _are_integers(ids: Ids | None) -> bool:
     return ids is not None and ids.values.dtype.kind in "iu"
 
 
-def as_chosen(table: Any, name: str) -> Chosen:
+def as_chosen(table: Any, name: str, columns: Any = None) -> Chosen:
     """Read a selection from a table of ids, ranked by a column of ranks or, without one, of probabilities."""
-    found = read_table(table, name=name, needs_values=False)
+    found = read_table(table, columns, name=name, needs_values=False)
     if not sp.issparse(found.matrix):
         chosen = Chosen.of(sp.csr_array(found.matrix), name=name)
         return chosen.with_ids(found.instance_ids, found.label_names)

@@ -16,16 +16,18 @@ from numpy.typing import NDArray
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.file_sets import find_files, is_file_set
 from tailwise.datasets.formats.prior_files import is_priors_file, load_priors
-from tailwise.datasets.formats.read_write import as_labels, load, load_contents
+from tailwise.datasets.formats.read_write import as_labels, has_columns, load, load_contents
 from tailwise.datasets.formats.store_files import is_store, map_candidates
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.ids import Ids
 from tailwise.inputs.joining import Space
 from tailwise.inputs.label_names import LabelNames, find_label_names
 from tailwise.inputs.priors import LabelPriors
+from tailwise.inputs.table_columns import is_table, open_table
 
 __all__ = [
     "Source",
+    "columns_there",
     "is_path",
     "load_all_labels",
     "load_if_path",
@@ -115,27 +117,29 @@ class Source:
         matrix.resize(contents.matrix.shape)
         return replace(self, matrix=matrix, contents=contents)
 
-    def load_like(self, path: Any, *, same_instances: bool = True) -> Contents:
+    def load_like(self, path: Any, *, same_instances: bool = True, columns: Any = None) -> Contents:
         """Read another file with its labels, and by default its instances, in the order of this source."""
         if self.contents is None:
-            return load_contents(path, n_labels=self.n_labels)
-        return load_like(path, self.contents, self.path, self.all_names, same_instances=same_instances)
+            return load_contents(path, n_labels=self.n_labels, columns=columns)
+        options = {"same_instances": same_instances, "columns": columns}
+        return load_like(path, self.contents, self.path, self.all_names, **options)
 
     def read_matrix(self, source: Any) -> Any:
         """Read a matrix of the same instances and labels from a path; return any other value unchanged."""
         return self.load_like(source).matrix if is_path(source) else source
 
-    def read_selection(self, selection: Any) -> Any:
+    def read_selection(self, selection: Any, columns: Any = None) -> Any:
         """Read a selection for the same instances from a path; return any other value unchanged."""
         if not is_path(selection):
             return selection
-        contents, names = load_contents(selection), None if self.all_names is not None else self.names
+        contents = load_contents(selection, columns=columns)
+        names = None if self.all_names is not None else self.names
         if names is not None and (contents.label_names is not None or contents.is_open):
             chosen = contents.chosen(selection)
             chosen = Space("", self.instance_ids, names).number_by_id(chosen) if contents.is_open else chosen
             if chosen.label_names is not None:
                 return chosen  # to be joined by id
-        return self.load_like(selection, same_instances=False).chosen(selection)
+        return self.load_like(selection, same_instances=False, columns=columns).chosen(selection)
 
     def read_priors(self, priors: Any) -> LabelPriors | None:
         """Read training frequencies of the same labels, from a priors file or from training labels (path or matrix)."""
@@ -152,6 +156,15 @@ class Source:
 def _are_ones(values: NDArray) -> bool:
     """Whether all values are 1; the first of them tell, and no array of their size is made."""
     return all((values[first : first + BLOCK] == 1).all() for first in range(0, values.size, BLOCK))
+
+
+def columns_there(source: Any, columns: dict[str, str]) -> dict[str, str] | None:
+    """The columns, if a table or a file has all of them; None leaves it to be read by the usual names."""
+    if not columns or not (is_path(source) or is_table(source)):
+        return None
+    if is_path(source):
+        return columns if has_columns(source, columns) else None
+    return columns if set(columns.values()) <= set(open_table(source, "").columns) else None
 
 
 def load_if_path(source: Any) -> Any:
@@ -179,7 +192,13 @@ def load_all_labels(
 
 
 def load_like(
-    path: Any, first: Contents, first_path: Any, names: LabelNames | None = None, *, same_instances: bool = True
+    path: Any,
+    first: Contents,
+    first_path: Any,
+    names: LabelNames | None = None,
+    *,
+    same_instances: bool = True,
+    columns: Any = None,
 ) -> Contents:
     """Read a file with the same labels, and by default the same instances, as a file read before.
 
@@ -193,8 +212,10 @@ def load_like(
         The names of all labels; `first` is in their order.
     same_instances : bool
         Whether the rows are the same instances; they are then put in the same order if both files name them.
+    columns : mapping, optional
+        The columns of the file, as for :func:`tailwise.load`.
     """
-    contents = load_contents(path)
+    contents = load_contents(path, columns=columns)
     if same_instances and contents.matrix.shape[0] == first.matrix.shape[0]:
         contents = contents.in_order_of(first.instance_names, path)
     if contents.label_names is not None:

@@ -35,7 +35,7 @@ PARTS = {
         *("document_id", "query", "query_id", "record", "record_id", "id"),
     ),
     "label": ("label", "label_id", "item", "item_id", "itemid", "product", "product_id", "subject", "uri"),
-    "probability": ("probability", "score", "weight", "prob"),
+    "probability": ("probability", "score", "weight", "prob", "value", "relevance", "relevant", "target", "rating"),
     "rank": ("rank",),
 }
 

@@ -120,7 +120,8 @@ def evaluate(
         If both inputs have ids: evaluate the instances in both, or also those in one of them, with no true or no
         chosen labels. How many there are on either side is part of the printed evaluation.
     instance, label : str, optional
-        The columns of ids in truth, if it is a table or a file of one. Default: columns with usual names.
+        The columns of ids in truth, if it is a table or a file of one, and in a selection and probabilities that have
+        columns of these names, too. Default: columns with usual names.
 
     Returns
     -------
@@ -153,7 +154,7 @@ def evaluate(
         check_comparable(labels, zero_division, filter)
     check_choice("instances", instances, ("common", "all"))
     columns = {part: column for part, column in (("instance", instance), ("label", label)) if column is not None}
-    source, chosen = read_selection(selection, read_truth(truth, label_names, columns or None))
+    source, chosen = read_selection(selection, read_truth(truth, label_names, columns or None), columns)
     joined = join(source, chosen, instances)
     true, chosen = joined.truth, joined.chosen
     label_priors = read_priors(priors, source, joined)
@@ -172,7 +173,7 @@ def evaluate(
     values = {name: _compute(name, averaged, by_instance) for name in names}
     expected = {}
     if probabilities is not None:
-        given = joined.read_probabilities(probabilities, source)
+        given = joined.read_probabilities(probabilities, source, columns)
         options = {
             "expectation": expectation,
             "condition_positives": condition_positives,
@@ -195,7 +196,10 @@ def _explain(joined: Joined, averaged: LabelCounts, labels: str) -> tuple[str, .
         return ()
     n_present = int((averaged.condition_positives > 0).sum())
     over = f"averages over labels are over all {m:,} labels, {n_present:,} of which have a true instance here"
-    return (*joined.notes, over + ("; labels='present' averages over these" if n_present < m else ""))
+    return (
+        *joined.notes,
+        over + ("; labels='present' (--labels present) averages over these" if n_present < m else ""),
+    )
 
 
 def _read_weights(label_weights: Any, joined: Joined) -> NDArray | None:

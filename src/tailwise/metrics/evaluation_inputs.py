@@ -17,7 +17,7 @@ from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.id_tables import read_table
 from tailwise.inputs.joining import Space, as_chosen
 from tailwise.inputs.matrices import as_array, as_indicator
-from tailwise.inputs.paths import Source, is_path
+from tailwise.inputs.paths import Source, columns_there, is_path
 from tailwise.inputs.priors import LabelPriors
 from tailwise.inputs.table_columns import is_table
 from tailwise.metrics.joined import Joined
@@ -40,12 +40,13 @@ def read_truth(truth: Any, label_names: Any = None, columns: dict[str, str] | No
     return Source(as_indicator(truth, "truth", REMEDY))
 
 
-def read_selection(selection: Any, truth: Source) -> tuple[Source, Chosen]:
+def read_selection(selection: Any, truth: Source, columns: dict[str, str]) -> tuple[Source, Chosen]:
     """Read a selection, with ids if it has any; return truth as well, as the selection may have more labels."""
     if is_table(selection):
-        selection = Space("truth", truth.instance_ids, truth.names).number_by_id(as_chosen(selection, "selection"))
+        chosen = as_chosen(selection, "selection", columns_there(selection, columns))
+        selection = Space("truth", truth.instance_ids, truth.names).number_by_id(chosen)
     else:
-        selection = truth.read_selection(selection)
+        selection = truth.read_selection(selection, columns_there(selection, columns))
     by_id = isinstance(selection, Chosen) and _have_both(selection.label_names, truth.names)
     if isinstance(selection, Chosen) and not by_id:
         truth = truth.widened(selection.n_labels)

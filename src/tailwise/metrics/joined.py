@@ -16,7 +16,7 @@ from tailwise.inputs.ids import Ids
 from tailwise.inputs.joining import Space, common_rows, renumber_columns
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import build_csr
-from tailwise.inputs.paths import Source, is_path, load_contents
+from tailwise.inputs.paths import Source, columns_there, is_path, load_contents
 from tailwise.inputs.table_columns import is_table
 
 NOTHING = Chosen(np.zeros((0, 1), np.int32), 0)
@@ -49,11 +49,12 @@ class Joined:
         known, selected = self.sizes
         return (f"{n_both:,} instances are in both, of {known:,} in truth and {selected:,} in selection",)
 
-    def read_probabilities(self, probabilities: Any, source: Source) -> Any:
+    def read_probabilities(self, probabilities: Any, source: Source, columns: dict[str, str]) -> Any:
         """Probabilities of these instances and labels, matched by id where they have ids, else by position."""
-        if is_path(probabilities) and source.contents is not None and self.rows_of_truth is None:
+        there = columns_there(probabilities, columns)
+        if there is None and is_path(probabilities) and source.contents is not None and self.rows_of_truth is None:
             return source.read_matrix(probabilities)
-        given = _read_candidates(probabilities)
+        given = _read_candidates(probabilities, there)
         if given is None:
             return self._at_rows(probabilities)
         matrix, own = given.to_csr(), self.label_names
@@ -76,11 +77,13 @@ class Joined:
         raise InputError(msg)
 
 
-def _read_candidates(probabilities: Any) -> Candidates | None:
+def _read_candidates(probabilities: Any, columns: Any) -> Candidates | None:
+    if is_table(probabilities):
+        return Candidates.of(probabilities, columns=columns)
     if is_path(probabilities):
-        contents = load_contents(probabilities)
+        contents = load_contents(probabilities, columns=columns)
         return Candidates.of(contents.matrix).with_names(contents.label_names, contents.instance_names)
-    return Candidates.of(probabilities) if is_table(probabilities) or isinstance(probabilities, Candidates) else None
+    return probabilities if isinstance(probabilities, Candidates) else None
 
 
 def take_rows(matrix: sp.csr_array, rows: NDArray) -> sp.csr_array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -269,14 +270,16 @@ def present(problem: Problem, outcome: Outcome, proof: Proof | None, seconds: fl
         totals=_totals_of(problem, labels, state),
         instance_ids=problem.instance_ids,
         label_names=problem.candidates.label_names,
-        origin=_noted(problem),
+        origin=_noted(problem, value),
         problem=problem,
     )
 
 
-def _noted(problem: Problem) -> Origin:
-    """Where the probabilities came from, and what the engine has to say."""
+def _noted(problem: Problem, value: float) -> Origin:
+    """Where the probabilities came from, what the engine has to say, and why a precision is above 1."""
     origin, notes = problem.candidates.origin, tuple(getattr(problem.engine, "messages", ()))
+    if value > 1.0 and not problem.rules.has_budget and re.search(r"(?<!macro-)\bprecision", str(problem.utility)):
+        notes = (*notes, "Without a budget, precision counts the true labels of an instance; it may be above 1.")
     return origin._replace(messages=(*origin.messages, *notes))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -119,8 +120,9 @@ def _warn_of_lost_ids(contents: Contents, target: Any, writer: Format) -> None:
     if contents.label_names is not None and NAMES not in writer.holds:
         lost.append(f"the names of {len(contents.label_names):,} labels")
     if lost:
+        name = os.path.basename(target)  # of a draft, for the command
         msg = (
-            f"{writer.title} cannot hold {' and '.join(lost)}: {target} numbers them from 0, as they come. "
+            f"{writer.title} cannot hold {' and '.join(lost)}: {name} numbers them from 0, as they come. "
             "Use .csv, .jsonl or .parquet to keep them."
         )
         warnings.warn(msg, UnknownIdsWarning, stacklevel=3)

@@ -11,7 +11,7 @@ import io
 import os
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -20,6 +20,11 @@ from tailwise.datasets.formats.disk import is_compressed, opened, opened_text, w
 from tailwise.datasets.formats.table_entries import LongFile, Unreadable, find_columns
 from tailwise.datasets.formats.table_rows import ROWS, list_rows
 from tailwise.errors import FileError, InputError
+from tailwise.inputs.value_numbers import text_buffers
+from tailwise.kernels.text_numbers import parse_integers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["decode_line", "open_csv", "read_header", "write_csv", "write_csv_blocks"]
 
@@ -66,8 +71,7 @@ def _read_by_arrow(
     from pyarrow import csv as arrow_csv
 
     kinds = {"probability": arrow.float32(), "rank": arrow.float64()}
-    text = arrow.dictionary(arrow.int32(), arrow.string())
-    types = {column: kinds.get(part, text) for part, column in columns.items()}
+    types = {column: kinds.get(part, arrow.string()) for part, column in columns.items()}
     options = {
         "read_options": arrow_csv.ReadOptions(block_size=BLOCK, column_names=names, skip_rows=1),
         "parse_options": arrow_csv.ParseOptions(delimiter=mark),
@@ -87,8 +91,7 @@ def _read_by_arrow(
 def _parts_of(batch: Any, columns: dict[str, str], as_text: frozenset[str]) -> dict[str, Any]:
     """The parts of a batch; ids that are all integers as such."""
     parts: dict[str, Any] = {}
-    labels = batch[columns["label"]]
-    is_empty = np.asarray(labels.indices) == labels.dictionary.index("").as_py()
+    is_empty = _are_empty(batch[columns["label"]])
     if is_empty.any():
         parts["is_empty"] = is_empty
     kept = batch.filter(~is_empty) if is_empty.any() else batch
@@ -104,7 +107,7 @@ def _parts_of(batch: Any, columns: dict[str, str], as_text: frozenset[str]) -> d
 def _is_right(part: str, values: Any) -> bool:
     """Whether numbers are finite, and no instance is left out."""
     if part in ("instance", "label"):
-        return part == "label" or values.dictionary.index("").as_py() < 0
+        return part == "label" or not _are_empty(values).any()
     return values.null_count == 0 and bool(np.isfinite(values.to_numpy(zero_copy_only=False)).all())
 
 
@@ -113,21 +116,16 @@ def _is_left_out(part: str, values: Any, is_empty: Any) -> bool:
     return part in ("instance", "label") or values.filter(is_empty).null_count == is_empty.sum()
 
 
-def _as_integers(column: Any) -> Any:
-    import pyarrow as arrow
-    from pyarrow import compute
+def _are_empty(texts: Any) -> NDArray:
+    return np.diff(text_buffers(texts)[0]) == 0
 
-    if not len(column):
-        return column
-    names = column.dictionary
-    used = names.filter(compute.not_equal(names, "")) if names.index("").as_py() >= 0 else names
-    if not compute.all(compute.match_substring_regex(used, INTEGER)).as_py():
-        return column
-    try:
-        integers = compute.if_else(compute.equal(names, ""), "0", names).cast(arrow.int64())
-    except arrow.ArrowInvalid:  # more than 64 bits
-        return column
-    return arrow.DictionaryArray.from_arrays(column.indices, integers)
+
+def _as_integers(texts: Any) -> Any:
+    """Texts as integers, if all of them are."""
+    import pyarrow as arrow
+
+    integers = np.empty(len(texts), dtype=np.int64)
+    return arrow.array(integers) if parse_integers(*text_buffers(texts), integers) == integers.size else texts
 
 
 # Without pyarrow

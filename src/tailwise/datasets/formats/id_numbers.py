@@ -10,6 +10,7 @@ from tailwise.datasets.formats.ordered_rows import ANY
 from tailwise.errors import FileError
 from tailwise.inputs.id_tables import FREE_NUMBERS, NUMBERS_PER_ROW
 from tailwise.inputs.ids import Ids
+from tailwise.inputs.value_numbers import ValueNumbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,27 +43,27 @@ class IdNumbers:
         self._path, self._part, self._is_closed, self._is_plain = path, part, known is not None, is_plain
         self._numbers: dict[Any, int] = {name: number for number, name in enumerate(known or ())}
         self.uses_names = self._has_text = False
-        self._known: Any = None  # the same as an array of pyarrow, if columns are
+        self._values: ValueNumbers | None = None  # the same by their bytes, if columns are of pyarrow
         self._most = 0
 
     @property
     def names(self) -> tuple[Any, ...] | None:
         if not self.uses_names:
             return None
-        return tuple(self._numbers) if self._known is None else tuple(self._known.to_pylist())
+        return tuple(self._numbers if self._values is None else self._values.values(0, len(self._values)))
 
     @property
     def n_seen(self) -> int:
         if not self.uses_names:
             return self._most
-        return len(self._numbers if self._known is None else self._known)
+        return len(self._numbers if self._values is None else self._values)
 
     def ids(self, first: int, last: int) -> Ids | None:
         """The ids of the instances from first to last - 1."""
         if not self.uses_names:
             return None
-        if self._known is not None:
-            return Ids(self._known[first:last].to_pylist())
+        if self._values is not None:
+            return Ids(self._values.values(first, last))
         return Ids(list(self._numbers)[first:last])
 
     def call(self, number: int) -> str:
@@ -73,7 +74,7 @@ class IdNumbers:
         """The numbers of a column, int32; a list of text or integers, or a column of pyarrow."""
         if isinstance(column, (list, np.ndarray)):
             return self._number_list(column)
-        from pyarrow import DictionaryArray, types
+        from pyarrow import types
 
         kind = column.type.value_type if types.is_dictionary(column.type) else column.type
         if column.null_count:
@@ -90,9 +91,7 @@ class IdNumbers:
         if not len(column) and not self._is_closed:
             return np.zeros(0, dtype=np.int32)
         self._expect_names(is_text=not types.is_integer(kind))
-        chunks = column.chunks if hasattr(column, "chunks") else [column]
-        encoded = [each if isinstance(each, DictionaryArray) else each.dictionary_encode() for each in chunks]
-        return self._number_chunks(encoded, _common_kind(kind))
+        return self._number_values(column.chunks if hasattr(column, "chunks") else [column], _common_kind(kind))
 
     @property
     def _keeps_numbers(self) -> bool:
@@ -130,33 +129,26 @@ class IdNumbers:
         self._most = max(self._most, int(numbers.max(initial=-1)) + 1)
         return numbers.astype(np.int32)
 
-    def _number_chunks(self, chunks: list[Any], kind: Any) -> NDArray:
-        """The numbers of dictionary-encoded columns, by one hash table of pyarrow for all of them."""
-        import pyarrow as arrow
+    def _number_values(self, chunks: list[Any], kind: str) -> NDArray:
+        """The numbers of columns of pyarrow, by one hash table for all of them."""
+        if self._values is None:
+            self._values = ValueNumbers(kind)
+            self._values.add([name for name in self._numbers if isinstance(name, str) == (kind == "text")])
+        n_known = len(self._values)
+        numbers = [self._number_chunk(self._values, chunk) for chunk in chunks]
+        if self._is_closed and len(self._values) > n_known:
+            self._refuse_strange(self._values.values(n_known, n_known + 1)[0])
+        return np.concatenate(numbers) if numbers else np.zeros(0, dtype=np.int32)
 
-        if self._known is None:
-            self._known = arrow.array(list(self._numbers), kind)
-        codes = [np.asarray(chunk.indices) for chunk in chunks]
-        marks = [
-            np.bincount(each, minlength=len(chunk.dictionary)) > 0 for each, chunk in zip(codes, chunks, strict=True)
-        ]
-        used = [
-            chunk.dictionary.cast(kind).filter(arrow.array(is_used))  # a categorical column lists values without a row
-            for chunk, is_used in zip(chunks, marks, strict=True)
-        ]
-        n_known = len(self._known)
-        found = arrow.concat_arrays([self._known, *used]).dictionary_encode()
-        if self._is_closed and len(found.dictionary) > n_known:
-            self._refuse_strange(found.dictionary[n_known].as_py())
-        self._known = found.dictionary
-        numbers, first, parts = np.asarray(found.indices), n_known, [np.zeros(0, dtype=np.int32)]
-        for each, is_used in zip(codes, marks, strict=True):
-            last = first + int(is_used.sum())
-            places = np.full(is_used.size, -1, dtype=np.int32)
-            places[is_used] = numbers[first:last]
-            parts.append(places[each])
-            first = last
-        return np.concatenate(parts)
+    def _number_chunk(self, values: ValueNumbers, chunk: Any) -> NDArray:
+        if not hasattr(chunk, "dictionary"):
+            return values.number(chunk)
+        codes = np.asarray(chunk.indices)
+        is_used = np.bincount(codes, minlength=len(chunk.dictionary)) > 0
+        places = np.full(is_used.size, -1, dtype=np.int32)
+        # A categorical column may list values that no row has.
+        places[is_used] = values.number(chunk.dictionary.filter(is_used) if not is_used.all() else chunk.dictionary)
+        return places[codes]
 
     def _number_codes(self, codes: NDArray, names: list[Any]) -> NDArray:
         """Codes of names as numbers; new names are numbered in the order in which the column holds them."""
@@ -175,10 +167,10 @@ class IdNumbers:
         raise FileError(msg)
 
 
-def _common_kind(kind: Any) -> Any:
-    """The type of pyarrow that holds all ids of a column."""
+def _common_kind(kind: Any) -> str:
+    """What holds all ids of a column."""
     import pyarrow as arrow
 
     if not arrow.types.is_integer(kind):
-        return arrow.large_string()
-    return arrow.uint64() if kind == arrow.uint64() else arrow.int64()
+        return "text"
+    return "uint64" if kind == arrow.uint64() else "int64"

@@ -33,6 +33,7 @@ NOTES = b"tailwise"
 BATCH = 1 << 20  # entries read at a time
 MOST_ROWS = 1 << 22  # rows of a row group that is read as a whole
 N_READERS = 2
+MOST_PER_CODE, LARGEST_DICTIONARY = 4, 1 << 20  # bytes
 
 
 def open_parquet(path: Any, columns: Any = None) -> LongFile:
@@ -41,16 +42,37 @@ def open_parquet(path: Any, columns: Any = None) -> LongFile:
         table = _open_table(file, path)
         schema, notes = table.schema_arrow, _read_notes(table, path)
     found, is_plain = find_columns(path, schema.names, columns)
-    encoded = [found[part] for part in ("instance", "label") if _is_text(schema, found[part])]
+    texts = [found[part] for part in ("instance", "label") if _is_text(schema, found[part])]
+    encoded = [column for column in texts if _is_encoded(table.metadata, column)]
 
     def read_batches(as_text: frozenset[str]) -> Iterator[dict[str, Any]]:
-        return _read_batches(path, found, {"read_dictionary": encoded})
+        for parts in _read_batches(path, found, {"read_dictionary": encoded}):
+            yield {part: _as_text(column) if part in as_text else column for part, column in parts.items()}
 
     return LongFile(path, found, is_plain, notes, read_batches)
 
 
+def _as_text(column: Any) -> Any:
+    """Integers as text, where other files of the same set hold text."""
+    arrow, _ = _import_pyarrow()
+    return column.cast(arrow.string()) if arrow.types.is_integer(column.type) else column
+
+
 def _is_text(schema: Any, column: str) -> bool:
     return str(schema.field(column).type) in ("string", "large_string")
+
+
+def _is_encoded(metadata: Any, column: str) -> bool:
+    """Whether a column seems to be stored as a dictionary and codes throughout, as which it is read much faster.
+
+    Writers give up on a dictionary that grows beyond about a megabyte, and go on with plain texts. To make a dictionary
+    of these again is slower than to read them as they are.
+    """
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    parts = [group.column(place) for group in groups for place in range(metadata.num_columns)]
+    found = [part for part in parts if part.path_in_schema == column]
+    n_values, size = sum(part.num_values for part in found), sum(part.total_uncompressed_size for part in found)
+    return size <= MOST_PER_CODE * n_values + LARGEST_DICTIONARY * len(found)
 
 
 def write_parquet(path: Any, contents: Contents) -> None:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import input_errors_of
-from tailwise.datasets.formats.file_sets import is_file_set, read_files
+from tailwise.datasets.formats.file_sets import find_files, is_file_set, read_files
 from tailwise.datasets.formats.ordered_rows import refuse_empty
 from tailwise.datasets.formats.records import load_json, open_records
 from tailwise.datasets.formats.registry import (
@@ -26,7 +26,7 @@ from tailwise.datasets.formats.registry import (
 )
 from tailwise.datasets.formats.table_entries import LongFile, read_long
 from tailwise.datasets.formats.text import LARGEST
-from tailwise.errors import InputError
+from tailwise.errors import InputError, TailwiseError
 from tailwise.inputs.checks import check_size
 from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.ids import Ids
@@ -36,6 +36,7 @@ from tailwise.inputs.matrices import as_indicator, tidy_csr
 __all__ = [
     "as_labels",
     "fit_contents",
+    "has_columns",
     "load",
     "load_contents",
     "load_features",
@@ -136,6 +137,15 @@ def _open_long(path: Path, columns: Any, format: str | None) -> LongFile:
         msg = f"columns is for CSV, TSV, Parquet and JSON records. Got {path}, which is {found.title}. Leave it out."
         raise InputError(msg)
     return found.open_long(path, columns)
+
+
+def has_columns(path: Any, columns: Any) -> bool:
+    """Whether a file, or the first of several, has a row per entry and columns of these names."""
+    try:
+        _open_long(find_files(path)[0] if is_file_set(path) else path, columns, None)
+    except TailwiseError:  # what is wrong with a file is said when it is read
+        return False
+    return True
 
 
 def load_features(path: Path, *, format: str | None = None) -> sp.csr_array:
