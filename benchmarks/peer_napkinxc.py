@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from napkinxc.models import PLT
+from peer_candidates import as_arrays
 from scipy.sparse import load_npz
 from stopwatch import Stopwatch
 
@@ -27,6 +28,7 @@ def main(folder, returned):
             with Stopwatch(results, f"top_{top}"):
                 found = model.predict_proba(test, top_k=top)
     results["labels"] = [[label for label, _ in row[:5]] for row in found]
+    results |= as_arrays([dict(row) for row in found])
     np.savez(returned, **results)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import omikuji
+from peer_candidates import as_arrays
 from scipy.sparse import load_npz
 from stopwatch import Stopwatch
 
@@ -39,6 +40,8 @@ def main(folder, returned, n_trees):
     with Stopwatch(results, "beam_10"):
         found = [model.predict(row, beam_size=10, top_k=5) for row in rows]
     results["labels"] = [[label for label, _ in row] for row in found]
+    many = [model.predict(row, beam_size=10, top_k=100) for row in rows]
+    results |= as_arrays([dict(row) for row in many])
     np.savez(returned, **results)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from pecos.xmc import Indexer, LabelEmbeddingFactory
 from pecos.xmc.xlinear.model import XLinearModel
+from peer_candidates import as_arrays
 from scipy.sparse import csr_matrix, load_npz
 from stopwatch import Stopwatch
 
@@ -27,6 +28,9 @@ def main(folder, returned):
         found = model.predict(test, beam_size=10, only_topk=5, threads=2)
     order = [np.argsort(-found.data[first:last]) for first, last in pairwise(found.indptr)]
     results["labels"] = [found.indices[first:][ranks] for first, ranks in zip(found.indptr[:-1], order, strict=True)]
+    many = model.predict(test, beam_size=10, only_topk=100, threads=2)
+    parts = [slice(first, last) for first, last in pairwise(many.indptr)]
+    results |= as_arrays([dict(zip(many.indices[part], many.data[part], strict=True)) for part in parts])
     np.savez(returned, **results)
 
 

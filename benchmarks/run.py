@@ -39,6 +39,7 @@ BENCHMARKS = (
     "certificate_soundness",
     "label_tree",
     "label_tree_scale",
+    "models",
     "calibration",
     "parsing_speed",
     "file_speed",

@@ -179,11 +179,12 @@ def _use_tree(truth: Any) -> None:
 def _use_neighbours(truth: Any) -> None:
     from scipy.sparse import csr_array
 
-    from tailwise.models import Neighbours, SideBySide
+    from tailwise.models import Ensemble, Neighbours, SideBySide
 
     dense = np.random.default_rng(0).random((truth.shape[0], 20))
     for features in (csr_array(dense), SideBySide(csr_array(dense), dense)):
-        Neighbours().fit(features, truth).predict_proba(features)
+        Neighbours().fit(features, truth).predict_proba(features, top=2)
+    Ensemble().fit(dense, truth).predict_proba(dense)
 
 
 def _use_calibration(sparse: Any, truth: Any) -> None:

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from reference import label_tree as reference
+from sklearn.linear_model import LogisticRegression
 
 import tailwise as tw
 from tailwise.errors import InputError
 from tailwise.models.stacking import describe_pairs, expected_calibration_error, fit_stack, pool
+from tailwise.models.top_entries import keep_top
 
 X, Y = reference.random_data(13, n=60, m=15)
 
@@ -22,6 +24,67 @@ def test_what_the_regression_sees():
     np.testing.assert_allclose(seen[:, 6], np.log1p([1, 2, 3]))
     mean = np.array([0.45, 0.25, 0.3])
     np.testing.assert_allclose(seen[:, 7], np.log(mean / (1 - mean)), rtol=1e-5)
+
+
+@pytest.mark.boundscheck
+def test_pairs_of_three_members_by_plain_loops():
+    random = np.random.default_rng(3)
+    parts = [sp.random_array((9, 12), density=d, format="csr", rng=random, dtype=np.float32) for d in (0, 0.2, 0.6)]
+    parts[2].data[::2] = 0.5  # ties
+    pooled, counts = pool(parts), np.arange(12.0)
+    seen, dense = describe_pairs(pooled, counts), np.array([part.toarray() for part in parts], np.float64)
+    expected = []
+    for i in range(9):
+        labels = np.flatnonzero(dense[:, i].any(axis=0))
+        ranks = [np.argsort(np.argsort(-row[labels], kind="stable")) for row in dense[:, i]]
+        for at, j in enumerate(labels):
+            of_members = [(dense[a, i, j], np.log1p(ranks[a][at]), np.log(dense[a, i].sum() + 0.1)) for a in range(3)]
+            logits = [(log_odds(p), *rest) for p, *rest in of_members]
+            expected.append([*np.ravel(logits), np.log1p(counts[j]), log_odds(dense[:, i, j].mean())])
+    np.testing.assert_allclose(seen, expected, rtol=1e-5)
+
+
+def log_odds(p):
+    p = np.clip(p, 1e-4, 1 - 1e-4)
+    return np.log(p / (1 - p))
+
+
+def test_the_regression_is_that_of_scikit_learn():
+    random = np.random.default_rng(5)
+    inputs = random.normal(size=(5000, 3)) * [1.0, 5.0, 0.1] + [0.0, 3.0, 0.0]
+    is_true = random.random(5000) < 1 / (1 + np.exp(4 - inputs @ [2.0, 0.1, -3.0]))
+    mean, scale = inputs.mean(axis=0), inputs.std(axis=0)
+    expected = LogisticRegression(C=1.0, tol=1e-10).fit((inputs - mean) / scale, is_true)
+    weights, bias = fit_stack(inputs, is_true)
+    np.testing.assert_allclose(weights * scale, expected.coef_[0], atol=1e-5)
+    assert bias + weights @ mean == pytest.approx(expected.intercept_[0], abs=1e-5)
+
+
+def test_the_regression_where_hits_are_certain():
+    inputs = np.repeat([[0.0], [1.0]], 2000, axis=0)
+    weights, bias = fit_stack(inputs, inputs[:, 0] > 0)
+    assert 1 / (1 + np.exp(-bias)) < 0.01
+    assert 1 / (1 + np.exp(-bias - weights[0])) > 0.99
+
+
+@pytest.mark.boundscheck
+@pytest.mark.parametrize("top", [1, 3, 50])
+def test_the_largest_entries_of_rows(top):
+    matrix = sp.random_array((20, 9), density=0.6, format="csr", rng=np.random.default_rng(1))
+    matrix.data = np.round(matrix.data, 1) + 0.1  # ties
+    kept = keep_top(matrix, top).toarray()
+    for row, found in zip(matrix.toarray(), kept, strict=True):
+        best = np.argsort(-row, kind="stable")[:top]
+        expected = np.zeros(9)
+        expected[best] = row[best]
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_blocks_of_rows_do_not_matter(monkeypatch):
+    model = tw.Ensemble().fit(X, Y)
+    whole = model.predict_proba(X, top=4)
+    monkeypatch.setattr("tailwise.models.ensemble.ROWS", 7)
+    assert (model.predict_proba(X, top=4) != whole).nnz == 0
 
 
 def test_probabilities_are_the_regression():

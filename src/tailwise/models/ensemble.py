@@ -28,6 +28,7 @@ from tailwise.utilities import LabelPriors
 TOP = 100  # candidates of each member
 SPLITS = ("random", "time")
 FIFTHS = 5
+ROWS = 4096  # combined at once, so that memory does not grow with the number of rows
 
 
 class Ensemble(SavedModel, BaseEstimator):
@@ -138,6 +139,12 @@ class Ensemble(SavedModel, BaseEstimator):
             model.predict_proba(part_of(rows, self.parts_[name]), top=max(top, TOP))
             for name, model in self.members_.items()
         ]
+        starts = range(0, max(1, candidates[0].shape[0]), ROWS)
+        parts = [self._combine([each[first : first + ROWS] for each in candidates], top) for first in starts]
+        return sp.csr_array(sp.vstack(parts, format="csr"))
+
+    def _combine(self, candidates: list[sp.csr_array], top: int) -> sp.csr_array:
+        """Apply the regression to candidates of the members."""
         pooled = pool(candidates)
         scores = describe_pairs(pooled, self.priors_.counts) @ self.coefficients_ + self.bias_
         values = np.clip(_sigmoid(scores), 1e-7, 1 - 1e-7).astype(np.float32)

@@ -7,11 +7,15 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
+
+from tailwise.kernels.pooling import describe_rows, join_rows
 
 LEAST = 1e-4  # probabilities are kept this far from 0 and 1 in logits
 OF_MEMBERS, OF_ALL = ("logit", "log rank", "log sum"), ("log frequency", "logit of mean")
 N_BINS = 15
+BLOCK = 4096  # pairs
+# Newton's method: at most so many steps, each at least so long, until a step gains less than this part of the loss.
+MOST_STEPS, SHORTEST, LEAST_GAIN = 50, 1e-6, 1e-10
 
 
 class Pool(NamedTuple):
@@ -19,36 +23,37 @@ class Pool(NamedTuple):
 
     indptr: NDArray
     labels: NDArray
-    rows: NDArray
     values: NDArray  # float32 (members, pairs)
     shape: tuple[int, int]
 
+    @property
+    def rows(self) -> NDArray:
+        """The row of each pair."""
+        return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+
 
 def pool(parts: list[sp.csr_array]) -> Pool:
-    """Join the candidates of all members."""
-    shape = parts[0].shape
-    keys = [np.repeat(np.arange(shape[0]), np.diff(p.indptr)) * np.int64(shape[1]) + p.indices for p in parts]
-    every = np.unique(np.concatenate(keys))
-    values = np.zeros((len(parts), every.size), np.float32)
-    for value, key, part in zip(values, keys, parts, strict=True):
-        value[np.searchsorted(every, key)] = part.data
-    rows = every // shape[1]
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
-    return Pool(indptr, (every % shape[1]).astype(np.int32), rows, values, shape)
+    """Join the candidates of all members, each with ascending labels in its rows."""
+    shape, sizes = parts[0].shape, [part.nnz for part in parts]
+    before = np.cumsum([0, *sizes[:-1]])
+    starts = np.array([part.indptr + shift for part, shift in zip(parts, before, strict=True)], np.int64)
+    labels = np.concatenate([part.indices for part in parts]).astype(np.int32, copy=False)
+    values = np.concatenate([part.data for part in parts]).astype(np.float32, copy=False)
+    indptr, joined = np.empty(shape[0] + 1, np.int64), np.empty_like(labels)
+    of_members = np.zeros((len(parts), labels.size), np.float32)
+    join_rows(starts, labels, values, np.empty(len(parts), np.int64), indptr, joined, of_members)
+    n_pairs = int(indptr[-1])
+    return Pool(indptr, joined[:n_pairs], np.ascontiguousarray(of_members[:, :n_pairs]), shape)
 
 
 def describe_pairs(pooled: Pool, counts: NDArray) -> NDArray:
     """Return what the regression sees of each pair, (pairs, 3 * members + 2), in the order of `list_inputs`."""
-    rows, n = pooled.rows, pooled.shape[0]
-    columns = []
-    for value in pooled.values:
-        order = np.lexsort((-value, rows))
-        ranks = np.empty(value.size)
-        ranks[order] = np.arange(value.size) - pooled.indptr[rows]
-        sums = np.bincount(rows, value, n)
-        columns += [logit(value), np.log1p(ranks), np.log(sums[rows] + 0.1)]
-    columns += [np.log1p(counts[pooled.labels]), logit(pooled.values.mean(axis=0))]
-    return np.column_stack(columns)
+    indptr, labels, values, _ = pooled
+    longest = int(np.diff(indptr).max(initial=0))
+    inputs = np.empty((labels.size, len(OF_MEMBERS) * values.shape[0] + len(OF_ALL)))
+    log_counts = np.log1p(np.asarray(counts, np.float64))
+    describe_rows(indptr, labels, values, log_counts, LEAST, *np.empty((2, longest), np.int64), inputs)
+    return inputs
 
 
 def list_inputs(names: list[str]) -> list[str]:
@@ -63,9 +68,46 @@ def fit_stack(inputs: NDArray, is_true: NDArray) -> tuple[NDArray, float]:
         return np.zeros(inputs.shape[1]), float(np.log(share / (1 - share)))
     mean, scale = inputs.mean(axis=0), inputs.std(axis=0)
     scale[scale < 1e-9] = 1.0
-    fitted = LogisticRegression(C=1.0, max_iter=200).fit((inputs - mean) / scale, is_true)
-    weights = fitted.coef_[0] / scale
-    return weights, float(fitted.intercept_[0] - weights @ mean)
+    scaled = (inputs - mean) / scale
+    found = _fit_logistic(np.column_stack([scaled, np.ones(is_true.size)]), is_true)
+    weights = found[:-1] / scale
+    return weights, float(found[-1] - weights @ mean)
+
+
+def _fit_logistic(inputs: NDArray, is_true: NDArray) -> NDArray:
+    """Minimise log loss plus half the squared weights, without that of the last input, by Newton's method."""
+    penalty = np.ones(inputs.shape[1])
+    penalty[-1] = 0.0
+    weights = np.zeros(inputs.shape[1])
+    weights[-1] = np.log(is_true.mean() / (1 - is_true.mean()))
+    value, slope, curvature = _expand(inputs, is_true, weights, penalty)
+    for _ in range(MOST_STEPS):
+        direction = np.linalg.solve(curvature, slope)
+        length = 1.0
+        while True:  # halved until the loss falls, which a short step does
+            tried = _expand(inputs, is_true, weights - length * direction, penalty)
+            if tried[0] <= value or length < SHORTEST:
+                break
+            length /= 2
+        weights, gain = weights - length * direction, value - tried[0]
+        value, slope, curvature = tried
+        if gain <= LEAST_GAIN * abs(value):
+            break
+    return weights
+
+
+def _expand(inputs: NDArray, is_true: NDArray, weights: NDArray, penalty: NDArray) -> tuple[float, NDArray, NDArray]:
+    """Return the penalised log loss with its first and second derivatives; rows in blocks that stay in the cache."""
+    value, slope = 0.5 * float(weights @ (penalty * weights)), penalty * weights
+    curvature = np.diag(penalty)
+    for first in range(0, is_true.size, BLOCK):
+        rows, truth = inputs[first : first + BLOCK], is_true[first : first + BLOCK]
+        scores = rows @ weights
+        probabilities = 1.0 / (1.0 + np.exp(-scores))
+        value += float(np.logaddexp(0.0, scores).sum() - scores[truth].sum())
+        slope = slope + rows.T @ (probabilities - truth)
+        curvature = curvature + rows.T @ (rows * (probabilities * (1.0 - probabilities))[:, None])
+    return value, slope, curvature
 
 
 def expected_calibration_error(probabilities: NDArray, is_true: NDArray) -> float:
@@ -73,9 +115,3 @@ def expected_calibration_error(probabilities: NDArray, is_true: NDArray) -> floa
     order = np.argsort(probabilities, kind="stable")
     bins = [each for each in np.array_split(order, N_BINS) if each.size]
     return float(sum(abs(probabilities[b].sum() - is_true[b].sum()) for b in bins) / max(order.size, 1))
-
-
-def logit(p: NDArray) -> NDArray:
-    """Return log odds of probabilities that are kept away from 0 and 1."""
-    p = np.clip(p, LEAST, 1 - LEAST).astype(np.float64)
-    return np.log(p / (1 - p))

@@ -1,0 +1,127 @@
+"""Candidates of several models, joined row by row and described for the regression that stacks them; the best kept."""
+
+import numpy as np
+
+from tailwise.kernels.compiling import kernel, part, step
+from tailwise.kernels.top_k import kth_largest
+
+NO_LABEL = 2**31 - 1
+
+
+@part
+def next_label(cursors, ends, labels):
+    """The smallest label that any member has left; NO_LABEL if none has."""
+    best = NO_LABEL
+    for member in range(cursors.size):
+        if cursors[member] < ends[member]:
+            best = min(best, labels[cursors[member]])
+    return best
+
+
+@kernel
+def join_rows(starts, labels, values, cursors, found_starts, found_labels, found_values):
+    """Join the candidates of members, with the value that each of them gives to a pair, 0 for none.
+
+    Shapes: starts int64 (members, n + 1), into labels int32 and values float32 (entries,) of all members, with
+    ascending labels in each row; cursors int64 (members,); found_starts int64 (n + 1,); found_labels (entries,);
+    found_values (members, entries), all 0. Writes: what is found, the number of pairs in found_starts[n].
+    """
+    n_found = 0
+    found_starts[0] = 0
+    for i in range(starts.shape[1] - 1):
+        cursors[:] = starts[:, i]
+        label = next_label(cursors, starts[:, i + 1], labels)
+        while label != NO_LABEL:
+            for member in range(cursors.size):
+                at = cursors[member]
+                if at < starts[member, i + 1] and labels[at] == label:
+                    found_values[member, n_found] = values[at]
+                    cursors[member] += 1
+            found_labels[n_found] = label
+            n_found += 1
+            label = next_label(cursors, starts[:, i + 1], labels)
+        found_starts[i + 1] = n_found
+
+
+@step
+def rank_values(values, first, last, order, ranks):
+    """Rank a row by value, the largest first, ties by position; zeros come last and need no sorting."""
+    n_sorted = 0
+    for x in range(first, last):
+        if values[x] > 0.0:
+            at = n_sorted
+            while at > 0 and values[order[at - 1]] < values[x]:
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = x
+            n_sorted += 1
+    for rank in range(n_sorted):
+        ranks[order[rank] - first] = rank
+    for x in range(first, last):
+        if not values[x] > 0.0:
+            ranks[x - first] = n_sorted
+            n_sorted += 1
+
+
+@part
+def logit(p, least):
+    """Log odds of a probability that is kept away from 0 and 1."""
+    kept = min(max(np.float64(p), least), 1.0 - least)
+    return np.log(kept / (1.0 - kept))
+
+
+@kernel
+def describe_rows(starts, labels, values, log_counts, least, order, ranks, inputs):
+    """Describe pairs: logit, log rank and log row sum of each member; log frequency of the label, logit of the mean.
+
+    Shapes: starts int64 (n + 1,), labels (pairs,), values (members, pairs), as `join_rows` finds them; log_counts
+    float64 (labels,); order, ranks int64 (longest row,), for the kernel's own use; inputs float64
+    (pairs, 3 * members + 2). Writes: inputs.
+    """
+    n_members = values.shape[0]
+    for i in range(starts.size - 1):
+        first, last = starts[i], starts[i + 1]
+        for member in range(n_members):
+            rank_values(values[member], first, last, order, ranks)
+            total = 0.0
+            for x in range(first, last):
+                total += values[member, x]
+            log_total = np.log(total + 0.1)
+            for x in range(first, last):
+                inputs[x, 3 * member] = logit(values[member, x], least)
+                inputs[x, 3 * member + 1] = np.log(1.0 + ranks[x - first])
+                inputs[x, 3 * member + 2] = log_total
+        for x in range(first, last):
+            mean = 0.0
+            for member in range(n_members):
+                mean += values[member, x]
+            inputs[x, 3 * n_members] = log_counts[labels[x]]
+            inputs[x, 3 * n_members + 1] = logit(mean / n_members, least)
+
+
+@kernel
+def keep_largest(starts, columns, values, top, room, found_starts, found_columns, found_values):
+    """Keep the `top` largest entries of each row; ties go to the earlier ones.
+
+    Shapes: starts (n + 1,), columns, values (entries,); room float32 (longest row,), for the kernel's own use;
+    found_starts int64 (n + 1,); found_columns, found_values (entries,). Writes: what is found.
+    """
+    n_found = 0
+    found_starts[0] = 0
+    for i in range(starts.size - 1):
+        first, last = starts[i], starts[i + 1]
+        least, n_ties = np.float32(-np.inf), last - first
+        if last - first > top:
+            room[: last - first] = values[first:last]
+            least = kth_largest(room, last - first, top)
+            n_ties = top
+            for x in range(first, last):
+                n_ties -= values[x] > least
+        for x in range(first, last):
+            is_tie = values[x] == least
+            if values[x] > least or (is_tie and n_ties > 0):
+                n_ties -= is_tie
+                found_columns[n_found] = columns[x]
+                found_values[n_found] = values[x]
+                n_found += 1
+        found_starts[i + 1] = n_found
