@@ -67,7 +67,7 @@ def test_figures_and_a_tree_of_ones_own(place, capsys):
     assert names(place / "out" / "figures") == ["mixed-coverage-k2.png", "mixed-coverage-k2.svg"]
     assert (place / "out" / "figures" / "mixed-coverage-k2.png").read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in (place / "out" / "figures" / "mixed-coverage-k2.svg").read_bytes()
-    assert {"model.tree", "probabilities-top100.npz"} <= set(names(place / "out"))
+    assert {"model.tailwise", "probabilities-top100.npz"} <= set(names(place / "out"))
 
 
 def test_the_repository_layout(place, capsys):
@@ -191,7 +191,7 @@ def test_a_broken_record_is_named(place, capsys):
         (("mixed", "--data", "data", "--out", "out", "--second", "precision"), "must be one of macro-precision,"),
         (("main", "--data", "data", "--out", "."), "must not hold input files"),
         (("main", "--data", "data", "--probabilities", "empty.npz", "--out", "out"), "at least one candidate"),
-        (("main", "--data", "no-train", "--out", "out"), "features and labels of the train set"),
+        (("main", "--data", "no-train", "--out", "out"), "features or texts, and labels, of the train set"),
         (("head-labels", "--data", "no-train", "--probabilities", "probabilities.npz", "--out", "out"), "training"),
     ],
 )  # fmt: skip

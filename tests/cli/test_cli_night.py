@@ -152,7 +152,7 @@ def test_the_flag_must_be_written_in_full(place, capsys):
     assert "--config must be written in full, and once" in capsys.readouterr().err
 
 
-QUICK = ("--max-epochs", "3", "--arity", "4", "--leaf-size", "8")
+QUICK = ("--model", "tree", "--max-epochs", "3", "--arity", "4", "--leaf-size", "8")
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tailwise.models.label_tree import LabelTree
 from tailwise.reports.comparison import judge
 from tailwise.runs.run_folder import read_run_folder
 
-QUICK = ("--max-epochs", "3", "--arity", "4", "--leaf-size", "8")
+QUICK = ("--model", "tree", "--max-epochs", "3", "--arity", "4", "--leaf-size", "8")
 RUN = ("run", "data", "-u", "macro-f1", "-k", "2", "-o", "out", *QUICK)
 PARAMETERS = {"max_epochs": 3, "arity": 4, "leaf_size": 8}
 
@@ -50,7 +50,7 @@ def test_the_folder_holds_what_python_gives(place, capsys):
     selection = tw.select(probabilities, "macro-f1", 2)
     assert sorted(path.name for path in (place / "out").iterdir()) == [
         "labels.txt",
-        "model.tree",
+        "model.tailwise",
         "priors.npz",
         "probabilities.npz",
         "run.json",
@@ -80,8 +80,11 @@ def test_the_record_says_how_it_was_done(place):
     record = read_record(place)
     configuration = record["configuration"]
     assert (configuration["utility"], configuration["k"], configuration["top"]) == ("macro-f1", 2, 12)
-    assert {name: configuration["tree"][name] for name in PARAMETERS} == PARAMETERS
-    assert configuration["tree"]["loss"] == "logistic"
+    model = configuration["model"]
+    assert model["name"] == "tree"
+    assert {name: model["parameters"][name] for name in PARAMETERS} == PARAMETERS
+    assert model["parameters"]["loss"] == "logistic"
+    assert record["model"] == {"name": "tree", "why": "asked for"}
     assert configuration["selection"]["max_passes"] == 5
     assert configuration["calibration"] is None
     assert record["seed"] == 4

@@ -8,11 +8,11 @@ import scipy.sparse as sp
 
 import tailwise as tw
 from tailwise.cli.main import main
-from tailwise.datasets import load, load_labels, save
+from tailwise.datasets import load, load_label_names, load_labels, save
 from tailwise.models.calibrator import Calibrator
 from tailwise.models.label_tree import LabelTree
 
-QUICK = ("--max-epochs", "3", "--arity", "4", "--leaf-size", "8")
+QUICK = ("--model", "tree", "--max-epochs", "3", "--arity", "4", "--leaf-size", "8")
 PARAMETERS = {"max_epochs": 3, "arity": 4, "leaf_size": 8}
 
 
@@ -32,10 +32,15 @@ def fit(place, **parameters):
 def test_a_folder_becomes_the_model_of_python(place, capsys):
     assert main(["train", "data", "-o", "model.tree", *QUICK]) == 0
     out, err = capsys.readouterr()
-    pattern = r"1 tree of 30 labels trained on 240 instances in \d+\.\d s\n\d+\.\d MB written to model\.tree\n"
+    pattern = (
+        r"model 'tree' of 30 labels trained on 240 instances in \d+\.\d s \(asked for\)\n"
+        r"\d+\.\d MB written to model\.tree\n"
+    )
     assert re.fullmatch(pattern, out)
     assert err == ""
-    fit(place).save("python.tree")
+    model = fit(place)
+    model.priors_ = model.priors_.with_names(load_label_names(place / "data" / "labels.txt"))
+    model.save("python.tree")
     assert (place / "model.tree").read_bytes() == (place / "python.tree").read_bytes()
 
 
@@ -93,7 +98,7 @@ def test_predict_reads_the_features_of_a_file_that_holds_labels_too(place):
     save("test.txt", load_labels("data/Y.tst.npz"), features=X)
     assert main(["predict", "model.tree", "test.txt", "-o", "p.jsonl", "--quiet"]) == 0
     expected = fit(place).predict_proba(X).toarray()
-    np.testing.assert_allclose(load("p.jsonl", n_labels=30).toarray(), expected, rtol=1e-5)
+    np.testing.assert_allclose(load("p.jsonl", label_names="data/labels.txt").toarray(), expected, rtol=1e-5)
 
 
 def test_a_calibrator_by_cross_validation(place, capsys):
@@ -181,11 +186,11 @@ ERRORS = {
     "no model": (PREDICT.replace("model.tree", "none.tree"), r"none\.tree"),
     "cut model": (
         PREDICT.replace("model.tree", "cut.tree"),
-        r"cut\.tree must be a complete file that LabelTree.save wrote",
+        r"cut\.tree must be a complete file that save of a model wrote",
     ),
     "no tree": (
         PREDICT.replace("model.tree", "text.tree"),
-        r"text\.tree must be a complete file that LabelTree.save wrote",
+        r"text\.tree must be a complete file that save of a model wrote",
     ),
     "other features": (PREDICT.replace("data/X.tst.npz", "fewer.npz"), r"9 features.*40 features"),
     "no test features": (PREDICT.replace("data/X.tst.npz", "none.npz"), r"file that exists\. Got none\.npz"),

@@ -10,7 +10,7 @@ from tailwise.errors import FileError
 from tailwise.experiments.experiment import Measured
 from tailwise.experiments.results_folder import ResultsFolder
 
-IDENTITY = {"specification": {"experiment": "main"}, "inputs": {"labels": "abc"}, "tailwise": "1"}
+IDENTITY = {"specification": {"experiment": "main"}, "model": None, "inputs": {"labels": "abc"}, "tailwise": "1"}
 RUN = {"strategy": "Top-K", "k": 3}
 
 

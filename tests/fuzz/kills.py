@@ -123,7 +123,7 @@ def _remove_results(folder: Path, command: str = "") -> None:
     if command in ("", "experiment"):
         _remove_folder(folder / "experiment", "experiment.json")
     if not command:
-        for name in ("model.tree", "calibrator.npz"):
+        for name in ("model.tailwise", "calibrator.npz"):
             (folder / name).unlink(missing_ok=True)
 
 
@@ -137,15 +137,15 @@ def _check_results(folder: Path, mine: list[Path], what: str) -> None:
     try:
         if (folder / "chosen.npz").exists():
             assert load_selection(folder / "chosen.npz").shape == (200, 20)
-        if (folder / "model.tree").exists():
-            assert tw.LabelTree.load(folder / "model.tree").n_labels_ == 20
+        if (folder / "model.tailwise").exists():
+            assert tw.LabelTree.load(folder / "model.tailwise").n_labels_ == 20
         if (folder / "calibrator.npz").exists():
             tw.Calibrator.load(folder / "calibrator.npz")
         if (folder / "run" / "run.json").exists():
             assert not (folder / "run" / UNFINISHED).exists()
             assert json.loads((folder / "run" / "run.json").read_text())["seed"] == 0
             assert load_selection(folder / "run" / "selection.npz").shape == (200, 20)
-            tw.LabelTree.load(folder / "run" / "model.tree")
+            tw.LabelTree.load(folder / "run" / "model.tailwise")
             load_priors(folder / "run" / "priors.npz")
         for path in (folder / "experiment").rglob("*.json"):
             json.loads(path.read_text())

@@ -31,7 +31,7 @@ BAD_LABELS = {
     "negative": (sp.csr_array([[0, -1], [1, 0]]), "Y must hold only 0 and 1. Got -1."),
     "nan": (np.array([[np.nan, 0], [1, 0]]), "Y must hold only 0 and 1. Got nan."),
     "a list of labels": ([1, 0], "Y must be a 0/1 matrix of shape (n, m), one column per label. Got shape (2,)."),
-    "names": ([["a", "b"], ["c", "d"]], "Y must hold only 0 and 1. Got an array of dtype <U1."),
+    "names of some": ([["a", "b"], [1]], "Y must hold a list of names for each instance. Got 1 in row 1. Use text"),
     "lists of labels": ([[1], [0, 1]], "Y must be a matrix with rows of equal length. Got different lengths."),
     "no label": (np.zeros((2, 0)), "Y must be a 0/1 matrix of shape (n, m), one column per label. Got shape (2, 0)."),
     "too short": (np.zeros((1, 3)), "X and Y must have the same number of rows. Got 2 and 1."),

@@ -10,7 +10,7 @@ from tailwise.cli.main import main
 from tailwise.datasets import save
 
 EVIL = '<script>alert(1)</script></script><script>document.title = "broken"</script>'
-QUICK = ("--max-epochs", "3", "--arity", "4", "--leaf-size", "8", "--quiet")
+QUICK = ("--model", "tree", "--max-epochs", "3", "--arity", "4", "--leaf-size", "8", "--quiet")
 
 
 def write_data(folder):

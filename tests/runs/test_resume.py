@@ -55,7 +55,9 @@ def test_a_trained_model_is_not_trained_again(start, stopped, refuse, tmp_path, 
     assert run.model.n_jobs == 1
     whole.save(tmp_path / "whole")
     assert list_names(tmp_path / "out") == list_names(tmp_path / "whole")
-    assert (tmp_path / "out" / "model.tree").stat().st_size == (tmp_path / "whole" / "model.tree").stat().st_size
+    assert (tmp_path / "out" / "model.tailwise").stat().st_size == (
+        tmp_path / "whole" / "model.tailwise"
+    ).stat().st_size
 
 
 def test_the_calibrator_is_used_again(start, stopped, refuse):
@@ -131,7 +133,7 @@ def test_an_interrupted_replacement_leaves_the_earlier_run_and_goes_on(start, st
     assert tw.Run.load(tmp_path / "out").selection.labels.shape == (60, 3)
 
 
-@pytest.mark.parametrize("name", ["model.tree", "begun.json"])
+@pytest.mark.parametrize("name", ["model.tailwise", "begun.json"])
 def test_a_damaged_step_is_repeated(start, stopped, tmp_path, name):
     stopped("tailwise.LabelTree.predict_proba", start)
     (kept,) = (tmp_path / "out").rglob(name)

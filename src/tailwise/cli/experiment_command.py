@@ -7,11 +7,13 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tailwise.cli.model_options import add_column_options, add_model_options, read_model_options
 from tailwise.cli.options import add_command
 
 if TYPE_CHECKING:
     from tailwise.experiments.experiment import Experiment
     from tailwise.experiments.results import Results
+    from tailwise.models.choosing import Wish
 
 NAMES = {
     "head-labels": "all labels versus head labels: which metrics change if a model never predicts the tail",
@@ -32,9 +34,11 @@ examples:
       the main table for the probabilities of your own model
   tailwise experiment mixed --data data --out mixed -k 3 --second macro-f1 --seeds 2
       one curve; without probabilities, a label tree is trained and kept in mixed/
+  tailwise experiment main --data data --model ensemble --out main-ensemble
+      the main table with another model; --model text needs texts or features, and the extra [text]
 
 DIR holds X.trn.npz, Y.trn.npz, X.tst.npz, Y.tst.npz and labels.txt, or train.txt and test.txt of the Extreme
-Classification Repository (tailwise data get). If probabilities are given, training data are optional.
+Classification Repository (tailwise data get), or texts. If probabilities are given, training data are optional.
 
 OUT becomes a folder with runs (a record of each run), tables (.txt .csv .tex .html), figures (.png .svg) and
 experiment.json; tailwise report OUT creates a page from it. After Ctrl-C, the same command resumes the experiment.
@@ -55,13 +59,15 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("name", metavar="NAME", choices=list(NAMES), help="name of the experiment, see below")
     parser.add_argument("--data", required=True, metavar="DIR", help="folder of the data set")
     parser.add_argument(
-        "--probabilities", metavar="FILE", help="probabilities of the test set (default: a label tree is trained)"
+        "--probabilities", metavar="FILE", help="probabilities of the test set (default: a model is trained)"
     )
     parser.add_argument("--out", required=True, metavar="OUT", help="folder to write or to resume")
     parser.add_argument("-k", type=int, nargs="+", metavar="K", help="labels per instance (default: as in the paper)")
     parser.add_argument("--seeds", type=int, metavar="N", help="number of seeds (default: as in the paper)")
     parser.add_argument("--second", nargs="+", metavar="UTILITY", help="mixed only: utilities to mix with precision")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it holds an experiment")
+    add_column_options(parser)
+    add_model_options(parser, default="tree, as in the paper")
     parser.set_defaults(run=_run)
 
 
@@ -71,11 +77,15 @@ def _run(options: argparse.Namespace) -> int:
     from tailwise.experiments.run_experiment import identify, run_experiment, summarise
     from tailwise.reports.experiment_page import save_results
     from tailwise.reports.figures import check_drawing
+    from tailwise.runs.run_data import TextColumns
 
     experiment = _specify(options)
     out = Path(options.out)
     progress = options.progress
-    data = ExperimentData(options.data, options.probabilities, out, progress=progress)
+    columns = TextColumns(options.text_column, options.label_column)
+    data = ExperimentData(
+        options.data, options.probabilities, out, wish=_read_wish(options), columns=columns, progress=progress
+    )
     experiment.check(data)
     if experiment.has_curves:
         check_drawing()
@@ -91,6 +101,22 @@ def _run(options: argparse.Namespace) -> int:
     if not options.quiet:
         _print(results, out)
     return 0
+
+
+def _read_wish(options: argparse.Namespace) -> Wish:
+    """Return the model that is asked for: a label tree, as in the paper, or another one."""
+    from tailwise.errors import InputError
+    from tailwise.inputs.checks import check_choice
+    from tailwise.models.choosing import Wish
+    from tailwise.models.model import MODELS
+
+    given = read_model_options(options)
+    if options.probabilities is not None and any(given.values()):
+        msg = "--probabilities need no model. Got options of a model. Omit either."
+        raise InputError(msg)
+    name = given["model"] or ("ensemble" if options.embeddings else "tree")
+    check_choice("--model", name, tuple(MODELS))
+    return Wish(name, given["model_options"], given["embeddings"])
 
 
 def _specify(options: argparse.Namespace) -> Experiment:

@@ -1,4 +1,4 @@
-"""Parts that several commands share: their help, and the options of search, label tree, calibration and outputs."""
+"""Parts that several commands share: their help, and the options of search, calibration and outputs."""
 
 from __future__ import annotations
 
@@ -9,26 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tailwise.models.calibrator import Calibrator
-    from tailwise.models.label_tree import LabelTree
 
 SEARCH_OPTIONS = (
     *("method", "expectation", "init", "tolerance", "max_passes", "group_size", "fill"),
     *("workers", "certify", "seed"),
 )
-TREE_OPTIONS = {
-    "tree": (str, "k-means, random or huffman"),
-    "arity": (int, "maximum number of children of an inner node"),
-    "leaf_size": (int, "maximum number of labels below a node of the lowest inner level"),
-    "n_trees": (int, "number of trees whose probabilities are averaged"),
-    "loss": (str, "logistic or squared-hinge"),
-    "C": (float, "cost of an error"),
-    "positive_weight": (float, "factor of the cost for errors on positives"),
-    "threshold": (float, "drop weights below this absolute value"),
-    "tolerance": (float, "train a node until changes are below this fraction of C"),
-    "max_epochs": (int, "maximum number of epochs for a node"),
-}
 CALIBRATION_DEFAULTS = {"by": "all", "folds": 5}
-PREFIX = "tree_"  # in the namespace of options, because the search also has a tolerance
 LARGEST_PROPENSITY = 100  # published parameters are below 3; weights of much larger ones overflow
 
 
@@ -142,18 +128,7 @@ def _parse_group_size(text: str) -> int | str:
         raise argparse.ArgumentTypeError(msg) from error
 
 
-# Training
-
-
-def add_tree_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a label tree, with the defaults of LabelTree."""
-    group = parser.add_argument_group("label tree (defaults are those of tailwise.LabelTree)")
-    for name, (kind, words) in TREE_OPTIONS.items():
-        flag = {"tolerance": "--tree-tolerance", "C": "-C"}.get(name, f"--{name.replace('_', '-')}")
-        group.add_argument(flag, dest=PREFIX + name, type=kind, metavar=kind.__name__.upper(), help=words)
-    group.add_argument(
-        "--no-normalise", dest=PREFIX + "normalise", action="store_const", const=False, help="do not scale features"
-    )
+# Calibration
 
 
 def add_calibration_options(group: Any) -> None:
@@ -174,22 +149,6 @@ def settle_calibration(options: argparse.Namespace, asked_by: str, **defaults: A
         elif not is_asked:
             msg = f"--{name} needs --{asked_by}. Got it alone. Add --{asked_by}, or omit --{name}."
             raise InputError(msg)
-
-
-def build_tree(options: argparse.Namespace, *, progress: bool) -> LabelTree:
-    """Return an unfitted label tree with checked parameters."""
-    from tailwise.engines.threads import check_workers
-    from tailwise.inputs.checks import check_seed
-    from tailwise.models.features import LARGEST_SEED, check_parameters
-    from tailwise.models.label_tree import LabelTree
-
-    check_seed(options.seed, LARGEST_SEED)
-    check_workers(options.workers, "--workers")
-    given = {name: getattr(options, PREFIX + name) for name in (*TREE_OPTIONS, "normalise")}
-    parameters = {name: value for name, value in given.items() if value is not None}
-    model = LabelTree(**parameters, n_jobs=options.workers, random_state=options.seed, progress=progress)
-    check_parameters(model)
-    return model
 
 
 def build_calibrator(method: str, options: argparse.Namespace) -> Calibrator:

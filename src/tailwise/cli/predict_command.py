@@ -1,4 +1,4 @@
-"""``tailwise predict``: predict label probabilities with a label tree."""
+"""``tailwise predict``: predict label probabilities with a trained model."""
 
 from __future__ import annotations
 
@@ -6,32 +6,38 @@ import argparse
 import time
 from typing import Any
 
+from tailwise.cli.model_options import add_column_options
 from tailwise.cli.options import add_command, check_not_input
 
 EXAMPLES = """\
 examples:
-  tailwise predict model.tree features.npz -o probabilities.npz
-      the 100 most probable labels of each instance, by exact search
-  tailwise predict model.tree features.npz -o probabilities.npz --top 20 --beam 10
-      faster, with nearly the same result
-  tailwise predict model.tree features.npz -o probabilities.npz --calibrator calibrator.npz
+  tailwise predict trained.model features.npz -o probabilities.npz
+      the 100 most probable labels of each instance
+  tailwise predict trained.model titles.txt -o probabilities.csv
+      of texts, if the model was trained on texts: a line for each, or a column of .csv, .tsv or .jsonl
+  tailwise predict trained.model features.npz -o probabilities.npz --top 20 --beam 10
+      faster for a label tree, with nearly the same result
+  tailwise predict trained.model features.npz -o probabilities.npz --calibrator calibrator.npz
       calibrated probabilities; the calibrator comes from tailwise train --calibrator
-  tailwise predict model.tree test.txt -o probabilities.jsonl
+  tailwise predict trained.model test.txt -o probabilities.jsonl
       other formats, determined by suffixes; labels in the file of features are ignored
+
+Names of labels, if the model knows any, are written by formats that hold names: .csv, .tsv, .json, .jsonl, .parquet.
 """
 
 
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
-    what = "Predict the probabilities of the most probable labels with a label tree, for tailwise select."
+    what = "Predict the probabilities of the most probable labels with a trained model, for tailwise select."
     parser = add_command(commands, "predict", EXAMPLES, help="predict label probabilities", description=what)
-    parser.add_argument("model", metavar="MODEL", help="file that tailwise train wrote")
-    parser.add_argument("features", metavar="X", help="features of the instances, in any format")
+    parser.add_argument("model", metavar="MODEL", help="file that tailwise train or tailwise run wrote")
+    parser.add_argument("features", metavar="X", help="features of the instances in any format, or texts")
     parser.add_argument(
         "-o", "--output", required=True, metavar="OUT", help="file to write the probabilities to, in any format"
     )
     parser.add_argument("--top", type=int, default=100, help="labels per instance (default: %(default)s)")
     parser.add_argument("--beam", type=int, metavar="N", help="beam width: nodes kept per level; faster, but not exact")
+    add_column_options(parser, labels=False)
     parser.add_argument("--calibrator", metavar="FILE", help="calibrate the probabilities with this calibrator (.npz)")
     parser.add_argument("--workers", type=int, help="number of threads (default: all cores)")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
@@ -39,28 +45,48 @@ def add_parser(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from tailwise.datasets import check_writable_target, load_features, save
+    from tailwise.datasets import check_writable_target, save
     from tailwise.datasets.formats.output_files import reserved_file
     from tailwise.engines.threads import check_workers
     from tailwise.models.calibrator import Calibrator
-    from tailwise.models.label_tree import LabelTree
+    from tailwise.models.model import load_model
+    from tailwise.runs.training_input import read_rows_for
 
     check_writable_target(options.output, overwrite=options.overwrite)
     check_not_input(options.output, options.model, options.features, options.calibrator)
     check_workers(options.workers, "--workers")
     with reserved_file(options.output, overwrite=options.overwrite) as draft:
-        model = LabelTree.load(options.model).set_params(n_jobs=options.workers)
+        model = load_model(options.model).set_params(n_jobs=options.workers)
+        beam = _read_beam(model, options.beam)
         calibrator = None if options.calibrator is None else Calibrator.load(options.calibrator)
-        X = load_features(options.features)
+        X = read_rows_for(model, options.model, options.features, options.text_column)
         start = time.perf_counter()
-        probabilities = model.predict_proba(X, top=options.top, beam=options.beam)
+        probabilities = model.predict_proba(X, top=options.top, **beam)
         seconds = time.perf_counter() - start
         if calibrator is not None:
             probabilities = calibrator.transform(probabilities)
-        save(draft, probabilities)
+        save(draft, probabilities, label_names=_names_for(options.output, model))
     if not options.quiet:
         print(
             f"{probabilities.nnz:,} probabilities of {X.shape[0]:,} instances in {seconds:.2f} s\n"
             f"written to {options.output}"
         )
     return 0
+
+
+def _read_beam(model: Any, beam: int | None) -> dict[str, int]:
+    """Return the beam width as an option; refuse it for models without a tree to search."""
+    from tailwise.models.choosing import Choice, inner_model, needed_tree
+
+    if beam is None:
+        return {}
+    needed_tree(Choice(inner_model(model).kind, "", model))
+    return {"beam": beam}
+
+
+def _names_for(output: str, model: Any) -> Any:
+    """Return the names of the labels if the file can hold them; .npz and text hold numbers."""
+    from tailwise.datasets.formats.disk import without_packing
+
+    holds_names = without_packing(output).endswith((".csv", ".tsv", ".json", ".jsonl", ".parquet"))
+    return model.priors_.label_names if holds_names else None

@@ -6,15 +6,14 @@ import argparse
 import logging
 from typing import Any
 
+from tailwise.cli.model_options import add_column_options, add_model_options, read_model_options
 from tailwise.cli.options import (
     add_calibration_options,
     add_command,
     add_json_option,
     add_propensity_option,
     add_search_options,
-    add_tree_options,
     build_calibrator,
-    build_tree,
     check_sizes,
     parse_budget,
     read_search_options,
@@ -28,24 +27,30 @@ examples:
       train on data/*.trn.npz, choose five labels for each row of data/X.tst.npz, evaluate them with data/Y.tst.npz
   tailwise run data -u macro-f1 -k 5 -o second-run --calibration context --certify
       with calibrated probabilities, and a proven bound on the distance to the optimum
-  tailwise run data -u coverage -k 5 -o third-run --method tree
-      greedily on the tree itself, without a shortlist
+  tailwise run data -u macro-f1 -k 5 -o third-run --model tree --n-trees 3
+      with label trees alone; --model-option KEY=VALUE sets any parameter of a model
+  tailwise run data -u macro-f1 -k 5 -o fourth-run --embeddings all-MiniLM-L6-v2
+      on texts, also with the vectors of a pretrained encoder, given by name or as a folder
+  tailwise run data -u coverage -k 5 -o fifth-run --method tree
+      greedily on a label tree itself, without a shortlist
 
 DIR holds X.trn.npz, Y.trn.npz and X.tst.npz, sparse matrices as scipy.sparse.save_npz writes them; optionally
 Y.tst.npz, without which nothing is evaluated, and labels.txt, with one label name per line. Or it holds train.txt and
 test.txt of the Extreme Classification Repository; tailwise data info DIR lists what is found. A filter file is not
-applied. Instead of features, texts.trn.txt and texts.tst.txt may hold a text per line.
+applied. Instead of features there may be texts: texts.trn.txt and texts.tst.txt with a text per line, or train and test
+as .tsv (an Annif corpus), .csv or .jsonl with the columns text and labels.
 
-OUT becomes a folder with model.tree, probabilities.npz (except with --method tree), selection.npz, selection.tsv if
-there are names, calibrator.npz if requested, and run.json: configuration, seed, versions, SHA-256 of the inputs,
-seconds, metrics, certificate. For tailwise report OUT it also holds priors.npz, the counts of the training labels, and
-truth.npz and labels.txt if available. After Ctrl-C, the same command resumes after the last finished step.
+OUT becomes a folder with model.tailwise, probabilities.npz (except with --method tree), selection.npz, selection.tsv if
+there are names, calibrator.npz if requested, run.toml (for --config) and run.json: configuration, seed, the model and
+why it was chosen, versions, SHA-256 of the inputs, seconds, metrics, certificate. For tailwise report OUT it also holds
+priors.npz, the counts of the training labels, and truth.npz and labels.txt if available. After Ctrl-C, the same command
+resumes after the last finished step.
 """
 
 
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
-    what = "Train a label tree, predict, select and evaluate, and record all settings and results."
+    what = "Train a model, predict, select and evaluate, and record all settings and results."
     parser = add_command(commands, "run", EXAMPLES, help="train, predict, select and evaluate", description=what)
     parser.add_argument("data", metavar="DIR", help="folder of training and test data")
     parser.add_argument("-u", "--utility", required=True, help="what to maximise, for instance macro-f1")
@@ -53,11 +58,12 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help="folder to write or to resume")
     parser.add_argument("--top", type=int, default=100, help="length of the shortlists (default: %(default)s)")
     parser.add_argument("--beam", type=int, metavar="N", help="beam width: nodes kept per level; faster, but not exact")
+    add_column_options(parser)
     add_propensity_option(parser, "those of the benchmark with the sizes of the data, else 0.55 1.5")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it holds an earlier run")
     add_json_option(parser)
     add_search_options(parser, on_tree=True)
-    add_tree_options(parser)
+    add_model_options(parser)
     calibration = parser.add_argument_group("calibration")
     calibration.add_argument(
         "--calibration", metavar="METHOD", help="isotonic, platt, temperature or context, by cross-validation"
@@ -74,11 +80,23 @@ def _run(options: argparse.Namespace) -> int:
     settle_calibration(options, "calibration")
     check_sizes(options, "top", "beam")
     progress = options.progress
-    names = ("data", "utility", "k", "output", "overwrite", "folds", "top", "beam", "propensity")
+    names = (
+        "data",
+        "utility",
+        "k",
+        "output",
+        "overwrite",
+        "folds",
+        "top",
+        "beam",
+        "propensity",
+        "text_column",
+        "label_column",
+    )
     try:
         done = run_all(
             **{name: getattr(options, name) for name in names},
-            model=build_tree(options, progress=progress),
+            **read_model_options(options),
             calibration=None if options.calibration is None else build_calibrator(options.calibration, options),
             progress=progress,
             **read_search_options(options),

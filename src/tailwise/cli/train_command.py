@@ -1,4 +1,4 @@
-"""``tailwise train``: train a label tree and save it to a file."""
+"""``tailwise train``: train a model and save it to a file."""
 
 from __future__ import annotations
 
@@ -7,48 +7,51 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from tailwise.cli.options import (
-    add_calibration_options,
-    add_command,
-    add_tree_options,
-    build_calibrator,
-    build_tree,
-    settle_calibration,
-)
+from tailwise.cli.model_options import add_column_options, add_model_options, read_model_options
+from tailwise.cli.options import add_calibration_options, add_command, build_calibrator, settle_calibration
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tailwise.models.label_tree import LabelTree
+    from tailwise.models.choosing import Choice, Wish
 
 METHODS = "isotonic, platt, temperature or context"
 
 EXAMPLES = """\
 examples:
-  tailwise train data -o model.tree
+  tailwise train data -o trained.model
       from data/X.trn.npz and data/Y.trn.npz, or data/train.txt of the Extreme Classification Repository
-  tailwise train features.npz labels.npz -o model.tree --n-trees 3
-      from two files; the average of three trees
-  tailwise train data -o model.tree --calibrator calibrator.npz --calibration context
+  tailwise train features.npz labels.npz -o trained.model --model tree --n-trees 3
+      from two files; the average of three label trees
+  tailwise train titles.txt labels.npz -o trained.model
+      from texts, a line for each instance; the vocabulary is saved in the model
+  tailwise train corpus.tsv -o trained.model
+      from one file of texts and labels: an Annif corpus, or .csv, .tsv or .jsonl with columns for both
+  tailwise train data -o trained.model --calibrator calibrator.npz --calibration context
       with a calibrator fitted by cross-validation, which trains the model six times in all
 
 A folder may have any layout that tailwise data info reads. Two files are sparse matrices, with one row per instance, as
-scipy.sparse.save_npz writes them or in any other format that tailwise.load reads.
+scipy.sparse.save_npz writes them or in any other format that tailwise.load reads; instead of features there may be
+texts. The model by default is that of tailwise run.
 """
 
 
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
-    what = "Train a label tree on features and labels, for tailwise predict."
-    parser = add_command(commands, "train", EXAMPLES, help="train a label tree", description=what)
+    what = "Train a model on features or texts and their labels, for tailwise predict."
+    parser = add_command(commands, "train", EXAMPLES, help="train a model", description=what)
     parser.add_argument(
-        "data", nargs="+", metavar="DATA", help="folder of training data, or two files: features and labels"
+        "data",
+        nargs="+",
+        metavar="DATA",
+        help="folder of training data; or two files, features or texts, and labels; or a file of texts with labels",
     )
     parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="file to write the model to")
     parser.add_argument("--overwrite", action="store_true", help="replace MODEL (and the calibrator) if it exists")
     parser.add_argument("--workers", type=int, help="number of threads (default: all cores)")
     parser.add_argument("--seed", type=int, default=0, help="seed of tree and training (default: %(default)s)")
-    add_tree_options(parser)
+    add_column_options(parser)
+    add_model_options(parser)
     calibration = parser.add_argument_group("calibration")
     calibration.add_argument(
         "--calibrator", metavar="FILE", help="fit a calibrator by cross-validation, and write it to this file (.npz)"
@@ -69,44 +72,57 @@ def _run(options: argparse.Namespace) -> int:
     settle_calibration(options, "calibrator", calibration="isotonic", top=100)
     paths = [path for path in (options.output, options.calibrator) if path is not None]
     with reserved_files(*paths, overwrite=options.overwrite) as drafts:
-        model, n_instances, seconds = _train(options, *drafts)
+        choice, n_instances, seconds = _train(options, *drafts)
     if not options.quiet:
-        print(_summary(model, n_instances, seconds, options))
+        print(_summary(choice, n_instances, seconds, options))
     return 0
 
 
 def _train(
     options: argparse.Namespace, output: Path, calibrator_output: Path | None = None
-) -> tuple[LabelTree, int, float]:
+) -> tuple[Choice, int, float]:
     """Train and save; return the model, the number of instances and the duration of the training."""
-    from tailwise.runs.run import fit_calibrator
+    from tailwise.models.choosing import choose_model
+    from tailwise.runs.model_steps import fit_calibrator, name_labels
+    from tailwise.runs.run_data import TextColumns
+    from tailwise.runs.training_input import read_training
 
-    model = build_tree(options, progress=options.progress)
+    wish, settings = _read_wish(options)
     calibrator = build_calibrator(options.calibration, options)
-    X, Y = _load(options.data)
+    data = read_training(options.data, TextColumns(options.text_column, options.label_column))
+    choice = choose_model(wish, data.rows, data.Y.shape[0])
+    model = choice.model.set_params(**settings)
     start = time.perf_counter()
-    model.fit(X, Y)
+    model.fit(data.X, data.Y)
     seconds = time.perf_counter() - start
+    name_labels(model, data.label_names)
     if calibrator_output is not None:
-        fit_calibrator(calibrator, model, X, Y, folds=options.folds, top=options.top).save(calibrator_output)
+        fit_calibrator(calibrator, model, data.X, data.Y, folds=options.folds, top=options.top).save(calibrator_output)
     model.save(output)
-    return model, X.shape[0], seconds
+    return choice, data.Y.shape[0], seconds
 
 
-def _load(data: list[str]) -> tuple[Any, Any]:
-    from tailwise.datasets import load_features, load_labels
-    from tailwise.runs.run_data import read_data
+def _read_wish(options: argparse.Namespace) -> tuple[Wish, dict[str, Any]]:
+    """Return what model is asked for, and the settings of every model, after checks that need no data."""
+    from tailwise.engines.threads import check_workers
+    from tailwise.inputs.checks import check_choice, check_seed
+    from tailwise.models.choosing import Wish
+    from tailwise.models.features import LARGEST_SEED
+    from tailwise.models.model import MODELS
 
-    if len(data) == 2:
-        return load_features(data[0]), load_labels(data[1])
-    found = read_data(data[0], needs=("X", "Y"))
-    return found.X, found.Y
+    check_seed(options.seed, LARGEST_SEED)
+    check_workers(options.workers, "--workers")
+    if options.model is not None:
+        check_choice("--model", options.model, tuple(MODELS))
+    given = read_model_options(options)
+    settings = {"n_jobs": options.workers, "random_state": options.seed, "progress": options.progress}
+    return Wish(given["model"], given["model_options"], given["embeddings"]), settings
 
 
-def _summary(model: LabelTree, n_instances: int, seconds: float, options: argparse.Namespace) -> str:
-    trees = "1 tree" if model.n_trees == 1 else f"{model.n_trees} trees"
+def _summary(choice: Choice, n_instances: int, seconds: float, options: argparse.Namespace) -> str:
+    labels = f"{choice.model.n_labels_:,} labels"
     lines = [
-        f"{trees} of {model.n_labels_:,} labels trained on {n_instances:,} instances in {seconds:.1f} s",
+        f"model {choice.name!r} of {labels} trained on {n_instances:,} instances in {seconds:.1f} s ({choice.why})",
         f"{os.path.getsize(options.output) / 1e6:.1f} MB written to {options.output}",
     ]
     if options.calibrator is not None:

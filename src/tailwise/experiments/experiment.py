@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from tailwise.errors import InputError
 from tailwise.experiments.experiment_data import ExperimentData
 from tailwise.experiments.results import Results
+from tailwise.models.choosing import needed_tree
 from tailwise.selection.rules import check_budgets
 
 RunParameters = dict[str, Any]  # JSON values that identify a run of an experiment
@@ -38,7 +39,8 @@ class Experiment(ABC):
     has_curves: ClassVar[bool] = False
     uses_seeds: ClassVar[bool] = True
     takes_probabilities: ClassVar[bool] = True
-    needs_probabilities: ClassVar[bool] = True  # or features, from which a tree predicts them
+    needs_probabilities: ClassVar[bool] = True  # or features or texts, from which a model predicts them
+    needs_tree: ClassVar[bool] = False  # whether the model must be a label tree
 
     budgets: tuple[int, ...]  # labels per instance, k
     seeds: tuple[int, ...] = (0,)
@@ -50,6 +52,8 @@ class Experiment(ABC):
             raise InputError(msg)
         if self.needs_probabilities:
             data.check()
+        if self.needs_tree:
+            needed_tree(data.choice)
         for k in self.budgets:
             check_budgets(k, *data.truth.shape)
         data.check_store()

@@ -1,4 +1,4 @@
-"""The data of an experiment: a data set, and probabilities from a file or from a label tree."""
+"""The data of an experiment: a data set, and probabilities from a file or from a model that is trained."""
 
 from __future__ import annotations
 
@@ -9,24 +9,31 @@ from pathlib import Path
 from typing import Any
 
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from tailwise.datasets import Contents, load, load_filter, load_like, save
 from tailwise.errors import FileError, InputError
+from tailwise.experiments.papers_models import describe_models
 from tailwise.inputs.candidates import Candidates
 from tailwise.metrics import Evaluation, evaluate
-from tailwise.models import LabelTree
+from tailwise.models.choosing import Choice, Wish, choose_model, describe_model, needed_tree
+from tailwise.models.label_tree import LabelTree
+from tailwise.models.model import load_model
+from tailwise.models.on_texts import OnTexts
 from tailwise.models.prior_shift import shift_if_possible
 from tailwise.runs.record import describe_files
-from tailwise.runs.run_data import read_data
+from tailwise.runs.run_data import USUAL_COLUMNS, TextColumns, read_data
+from tailwise.runs.run_folder import MODEL_FILE
 from tailwise.utilities import LabelPriors
 
 TOP = 100
+PAPERS_MODEL = Wish("tree")
 
 
 class ExperimentData:
-    """A data set with probabilities of its test set, from a file or, on first use, from a label tree.
+    """A data set with probabilities of its test set, from a file or, on first use, from a model.
 
-    The tree and its predictions are kept in the folder `store` for reuse.
+    The model, by default a label tree as in the paper, and its predictions are kept in the folder `store` for reuse.
     """
 
     def __init__(
@@ -35,10 +42,12 @@ class ExperimentData:
         probabilities: str | os.PathLike[str] | None,
         store: Path,
         *,
+        wish: Wish = PAPERS_MODEL,
+        columns: TextColumns = USUAL_COLUMNS,
         progress: bool = False,
     ) -> None:
-        self.source, self.store, self.progress = read_data(path, needs=["Y_test"]), store, progress
-        self.given = None if probabilities is None else Path(probabilities)
+        self.source, self.store, self.progress = read_data(path, needs=["Y_test"], columns=columns), store, progress
+        self.given, self.wish = None if probabilities is None else Path(probabilities), wish
         self._shortened: dict[tuple[int, int], Candidates] = {}
 
     @property
@@ -57,7 +66,7 @@ class ExperimentData:
 
     @cached_property
     def candidates(self) -> Candidates:
-        """The probabilities of the test set: those given, or the 100 most probable labels of the tree."""
+        """The probabilities of the test set: those given, or the 100 most probable labels of the model."""
         if self.given is None:
             return self.predict(TOP)
         names = self.source.label_names
@@ -93,20 +102,23 @@ class ExperimentData:
         if self.priors is None:
             return ("Without training labels, strategies that need their frequencies are omitted.",)
         if not self.is_shifted:
-            return ("Log odds are not shifted, because the candidates cannot match the training label density.",)
-        return ("Exact strategies and mixtures use log odds shifted to match the label density of the training data.",)
+            own = "Log odds are not shifted, because the candidates cannot match the training label density."
+        else:
+            own = "Exact strategies and mixtures use log odds shifted to match the label density of the training data."
+        return own, *describe_models(self)
 
     def check(self) -> None:
-        """Check the given probabilities, or that a tree can be trained."""
+        """Check the given probabilities, or that a model can be trained."""
         if self.given is None:
-            self.features("X")
-            self.features("X_test")
+            self.rows("X")
+            self.rows("X_test")
+            _ = self.choice
         elif self.candidates.n_entries == 0:
             msg = f"probabilities must hold at least one candidate. Got {self.given}, which has none."
             raise InputError(msg)
 
     def shorten(self, top: int, longest: int) -> Candidates:
-        """Return the `top` most probable labels of each instance, as given or among the `longest` of the tree."""
+        """Return the `top` most probable labels of each instance, as given or among the `longest` of the model."""
         if (top, longest) not in self._shortened:
             whole = self.predict(longest) if self.given is None else self.candidates
             self._shortened[top, longest] = whole.keep_top(top)
@@ -114,12 +126,12 @@ class ExperimentData:
 
     @property
     def file_name(self) -> str:
-        """The name of the file of probabilities, given or predicted by the tree."""
+        """The name of the file of probabilities, given or predicted by the model."""
         return name_predictions(TOP) if self.given is None else self.given.name
 
     def predict(self, top: int) -> Candidates:
         """Predict the most probable labels of each test instance, or read them from the store."""
-        return self.keep(name_predictions(top), lambda: self.tree.predict_proba(self.test_features, top=top))
+        return self.keep(name_predictions(top), lambda: self.model.predict_proba(self.rows("X_test"), top=top))
 
     def keep(self, name: str, predict: Callable[[], sp.csr_array]) -> Candidates:
         """Read a file of the store; write the result of `predict` to it first if it is missing."""
@@ -133,34 +145,49 @@ class ExperimentData:
         return candidates
 
     @cached_property
-    def tree(self) -> LabelTree:
-        """A label tree with default parameters, trained on the training set or read from the store."""
-        path = self.store / "model.tree"
-        if path.is_file():
-            return LabelTree.load(path)
-        tree = self.fit_tree(self.source.Y)
-        tree.save(path)
-        return tree
+    def choice(self) -> Choice:
+        """The model to train, unfitted."""
+        chosen = choose_model(self.wish, self.source.rows, self.source.Y.shape[0])
+        chosen.model.set_params(progress=self.progress)
+        return chosen
 
-    def fit_tree(self, labels: Any) -> LabelTree:
-        """Train a label tree on these labels of the training instances."""
-        return LabelTree(progress=self.progress).fit(self.features("X"), labels)
+    @cached_property
+    def model(self) -> Any:
+        """The model, trained on the training set or read from the store."""
+        path = self.store / MODEL_FILE
+        if path.is_file():
+            return load_model(path)
+        model = self.fit(self.source.Y)
+        model.save(path)
+        return model
+
+    def fit(self, labels: Any) -> Any:
+        """Train a copy of the model on these labels of the training instances."""
+        return clone(self.choice.model).fit(self.rows("X"), labels)
 
     @property
-    def test_features(self) -> sp.csr_array:
-        return self.features("X_test")
+    def tree(self) -> LabelTree:
+        """The label tree, of a model that is one; it takes features."""
+        needed_tree(self.choice)
+        return self.model.model_ if isinstance(self.model, OnTexts) else self.model
 
-    def features(self, name: str) -> sp.csr_array:
-        """Return the features "X" or "X_test", which a label tree needs."""
-        features = getattr(self.source, name)
-        if features is None or self.source.Y is None:
+    @property
+    def test_features(self) -> Any:
+        """The test rows as the label tree sees them."""
+        rows = self.rows("X_test")
+        return self.model.transform(rows) if isinstance(self.model, OnTexts) else rows
+
+    def rows(self, name: str) -> Any:
+        """Return the features or texts "X" or "X_test", which a model needs."""
+        rows = getattr(self.source, name)
+        if rows is None or self.source.Y is None:
             part = "train" if name == "X" else "test"
             msg = (
-                f"A label tree needs features and labels of the {part} set. Got {self.source.path}, which lacks them. "
-                "Use --probabilities FILE if the experiment accepts it."
+                f"A model needs features or texts, and labels, of the {part} set. Got {self.source.path}, which lacks "
+                "them. Use --probabilities FILE if the experiment accepts it."
             )
             raise InputError(msg)
-        return features
+        return rows
 
     def evaluate(self, selection: Any, k: int) -> Evaluation:
         """Evaluate a selection of k labels with the test labels, without the pairs in the filter of the data set."""
@@ -189,6 +216,17 @@ class ExperimentData:
         facts = describe_files(self._files)
         return {role: {"file": path.name, **facts[role]} for role, path in self._files.items()}
 
+    @property
+    def has_model(self) -> bool:
+        """Whether a model is to be trained."""
+        return self.given is None and self.source.X is not None and self.source.Y is not None
+
+    def describe_model(self) -> dict[str, Any] | None:
+        """Return name and parameters of the model; None for given probabilities."""
+        if not self.has_model:
+            return None
+        return {"name": self.choice.name, "parameters": describe_model(self.choice.model)}
+
     def describe(self) -> dict[str, Any]:
         """Return name, sizes and input files."""
         n, m = self.truth.shape
@@ -197,11 +235,12 @@ class ExperimentData:
             "instances": n,
             "labels": m,
             "training instances": 0 if self.priors is None else self.priors.n_instances,
-            "probabilities": "label tree" if self.given is None else self.given.name,
+            "probabilities": "model" if self.given is None else self.given.name,
+            "model": self.describe_model(),
             "inputs": self.inputs,
         }
 
 
 def name_predictions(top: int) -> str:
-    """Return the file name for predictions of the tree."""
+    """Return the file name for predictions of the model."""
     return f"probabilities-top{top}.npz"

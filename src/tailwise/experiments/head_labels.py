@@ -31,7 +31,7 @@ FULL, HEAD = "full", "head"
 class HeadLabels(Experiment):
     """Top-k predictions of a model for all labels and of one for the most frequent labels, evaluated on all labels.
 
-    Two label trees are trained; given probabilities are used with and without the tail labels.
+    Two models are trained; given probabilities are used with and without the tail labels.
     """
 
     name = "head-labels"
@@ -66,8 +66,8 @@ class HeadLabels(Experiment):
         return data.keep("probabilities-head.npz", lambda: self._train_head(data, head))
 
     def _train_head(self, data: ExperimentData, head: np.ndarray) -> sp.csr_array:
-        tree = data.fit_tree(data.source.Y[:, head])
-        found = sp.coo_array(tree.predict_proba(data.test_features, top=min(TOP, head.size)))
+        model = data.fit(data.source.Y[:, head])
+        found = sp.coo_array(model.predict_proba(data.rows("X_test"), top=min(TOP, head.size)))
         return sp.csr_array((found.data, (found.coords[0], head[found.coords[1]])), shape=data.truth.shape)
 
     def present(self, measured: list[Measured], data: ExperimentData) -> Results:

@@ -45,6 +45,7 @@ class LabelTreeTable(Experiment):
     paper = "the table of inference with probabilistic label trees in the appendix"
     uses_seeds = False
     takes_probabilities = False
+    needs_tree = True
 
     budgets: tuple[int, ...] = (3, 5)
     strategies: tuple[Strategy, ...] = TREE_STRATEGIES

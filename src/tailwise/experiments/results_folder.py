@@ -16,14 +16,15 @@ from tailwise.datasets.formats.output_files import EXISTS, IN_USE
 from tailwise.errors import FileError
 from tailwise.experiments.experiment import Measured, RunParameters, name_run
 from tailwise.runs.record import as_json, describe_versions, list_changes, read_json, write_json
+from tailwise.runs.run_folder import MODEL_FILE
 
 SPECIFICATION = "specification.json"
 RECORD = "experiment.json"
 RUNS = "runs"
-IDENTITY = {"specification", "inputs", "tailwise"}
+IDENTITY = {"specification", "model", "inputs", "tailwise"}
 # Removed in this order: until the last file is gone, the folder counts as finished and is not resumed.
 WRITTEN = (
-    *(f"{RUNS}/*.json", "model.tree", "probabilities-*.npz", "priors.npz"),
+    *(f"{RUNS}/*.json", MODEL_FILE, "probabilities-*.npz", "priors.npz"),
     *(f"tables/*{suffix}" for suffix in (".txt", ".csv", ".tex", ".html")),
     *(f"figures/*{suffix}" for suffix in (".png", ".svg")),
     *("report.html", RECORD),

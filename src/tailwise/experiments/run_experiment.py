@@ -28,9 +28,10 @@ EXPERIMENTS: dict[str, type[Experiment]] = {
 
 
 def identify(experiment: Experiment, data: ExperimentData) -> dict[str, Any]:
-    """Return what the runs of one table must share: the specification, the input files and the version of tailwise."""
+    """Return what the runs of one table must share: specification, model, input files and version of tailwise."""
     inputs = {role: facts["sha256"] for role, facts in data.inputs.items()}
-    return {"specification": experiment.describe(), "inputs": inputs, "tailwise": __version__}
+    model = data.describe_model() if experiment.needs_probabilities else None
+    return {"specification": experiment.describe(), "model": model, "inputs": inputs, "tailwise": __version__}
 
 
 def run_experiment(

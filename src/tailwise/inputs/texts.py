@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tailwise.errors import InputError
 
-__all__ = ["are_texts", "check_texts"]
+__all__ = ["are_texts", "check_texts", "text_rows"]
 
 
 def are_texts(values: Any) -> bool:
@@ -41,3 +44,10 @@ def check_texts(texts: Any, name: str = "texts") -> list[str]:
             msg = f"{rule}, with at least one word. Got an empty text in row {row}. Remove it, or write 'untitled'."
             raise InputError(msg)
     return [str(text) for text in found]
+
+
+def text_rows(texts: Any) -> NDArray:
+    """Return texts as an array whose rows can be taken."""
+    rows = np.empty(len(texts), dtype=object)
+    rows[:] = texts
+    return rows

@@ -6,6 +6,7 @@ from tailwise.models.ensemble import Ensemble
 from tailwise.models.label_tree import LabelTree
 from tailwise.models.model import Model, load_model
 from tailwise.models.neighbours import Neighbours
+from tailwise.models.on_texts import OnTexts
 from tailwise.models.plt_greedy import TreeSelection
 from tailwise.models.plt_search import Found
 from tailwise.models.prior_shift import shift_to_priors
@@ -23,6 +24,7 @@ __all__ = [
     "LabelTree",
     "Model",
     "Neighbours",
+    "OnTexts",
     "SideBySide",
     "TextFeatures",
     "TextModel",

@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_choice, check_size
 from tailwise.inputs.table_columns import is_table
-from tailwise.inputs.wide_tables import names_of_columns
-from tailwise.models.features import check_labels, check_n_jobs, check_random
+from tailwise.models.features import check_n_jobs, check_random, read_labels, refuse_texts
 from tailwise.models.label_tree import LabelTree
+from tailwise.models.member_parameters import get_deep, split_deep
 from tailwise.models.model import SavedModel, unpack_member
 from tailwise.models.model_file import Packed
 from tailwise.models.neighbours import Neighbours
 from tailwise.models.side_by_side import PARTS, part_of
-from tailwise.models.stacking import describe_pairs, expected_calibration_error, fit_stack, list_inputs, pool
+from tailwise.models.stacking import OF_ALL, describe_pairs, expected_calibration_error, fit_stack, list_inputs, pool
 from tailwise.models.top_entries import keep_top
 from tailwise.models.tree_file import describe_fit, plain_parameters, restore_fit
 from tailwise.utilities import LabelPriors
@@ -65,6 +65,8 @@ class Ensemble(SavedModel, BaseEstimator):
         The fitted members by name.
     weights_ : dict
         The weights of the regression by name, with "bias".
+    shares_ : dict
+        The share of each member in the log odds, summing to 1.
     calibration_error_ : float
         Expected calibration error on the rows held out, in 15 bins of equal size.
     n_features_in_, n_labels_, priors_
@@ -116,27 +118,30 @@ class Ensemble(SavedModel, BaseEstimator):
             This estimator.
         """
         self.check_parameters()
+        refuse_texts(X)
         rows: Any = X if hasattr(X, "shape") else np.asarray(X)
-        labels = check_labels(Y, rows.shape[0])
+        labels, names, output_type = read_labels(Y, rows.shape[0])
         rows = sp.csr_array(rows) if sp.issparse(rows) else rows if not is_table(rows) else rows.to_numpy()
         seed = int(check_random(self.random_state).randint(2**31 - 1))
-        weights, bias, error = self._fit_stack(rows, labels, self._list_held(labels.shape[0], groups, seed), seed)
+        held = self._list_held(labels.shape[0], groups, seed)
+        weights, bias, error, scales = self._fit_stack(rows, labels, held, seed)
         fitted = {name: self._train(model, part, rows, labels, seed) for name, model, part in self._list()}
         self.members_, self.bias_, self.calibration_error_, self.coefficients_ = fitted, bias, error, weights
+        self.scales_ = scales
         self.parts_ = {name: part for name, _, part in self._list()}
         self.n_features_in_, self.n_labels_ = rows.shape[1], labels.shape[1]
-        names = names_of_columns(list(Y.columns)) if is_table(Y) else None
         self.priors_ = LabelPriors.from_labels(labels).with_names(names)
-        self._output_type = None if sp.issparse(Y) else np.asarray(Y).dtype
+        self._output_type = output_type
         return self
 
     def predict_proba(self, X: Any, top: int = TOP) -> sp.csr_array:
         """Estimate the probabilities of the most probable labels; float32 CSR with ascending labels."""
         check_is_fitted(self)
         check_size("top", top, 1)
+        refuse_texts(X)
         rows: Any = X if hasattr(X, "shape") else np.asarray(X)
         candidates = [
-            model.predict_proba(part_of(rows, self.parts_[name]), top=max(top, TOP))
+            model.set_params(n_jobs=self.n_jobs).predict_proba(part_of(rows, self.parts_[name]), top=max(top, TOP))
             for name, model in self.members_.items()
         ]
         starts = range(0, max(1, candidates[0].shape[0]), ROWS)
@@ -150,12 +155,36 @@ class Ensemble(SavedModel, BaseEstimator):
         values = np.clip(_sigmoid(scores), 1e-7, 1 - 1e-7).astype(np.float32)
         return keep_top(sp.csr_array((values, pooled.labels, pooled.indptr), shape=pooled.shape), top)
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - of scikit-learn
+        """Return the parameters; with `deep` also those of the members, such as ``tree__C``."""
+        own = super().get_params(deep=False)
+        return get_deep(own, self._list()) if deep else own
+
+    def set_params(self, **parameters: Any) -> Ensemble:
+        """Set parameters, those of members as ``tree__C=3``, and members as ``tree=model``."""
+        own, of_members, members = split_deep(parameters, self._list())
+        super().set_params(**own)
+        if members is not None:
+            for name, model, _ in members:
+                model.set_params(**of_members.get(name, {}))
+            self.members = members
+        return self
+
     @property
     def weights_(self) -> dict[str, float]:
         """The weights of the regression by name."""
         check_is_fitted(self)
         named = zip(list_inputs(list(self.members_)), self.coefficients_.tolist(), strict=True)
         return {**dict(named), "bias": self.bias_}
+
+    @property
+    def shares_(self) -> dict[str, float]:
+        """The share of each member in the log odds: weights times standard deviations of its inputs, summing to 1."""
+        check_is_fitted(self)
+        sizes = np.abs(self.coefficients_ * self.scales_)[: -len(OF_ALL)].reshape(len(self.members_), -1).sum(axis=1)
+        whole = sizes.sum()
+        shares = sizes / whole if whole > 0 else np.full(sizes.size, 1 / sizes.size)
+        return dict(zip(self.members_, shares.tolist(), strict=True))
 
     def check_parameters(self) -> None:
         """Refuse invalid parameters, as `fit` does."""
@@ -181,7 +210,7 @@ class Ensemble(SavedModel, BaseEstimator):
         check_is_fitted(self)
         own = {name: getattr(self, name) for name in ("folds", "split", "n_jobs", "random_state", "progress")}
         packed = {name: model.pack() for name, model in self.members_.items()}
-        arrays = {"counts": self.priors_.counts, "coefficients": self.coefficients_}
+        arrays = {"counts": self.priors_.counts, "coefficients": self.coefficients_, "scales": self.scales_}
         for number, each in enumerate(packed.values()):
             arrays |= each.with_prefix(str(number))
         headers = {name: {**p.header, "kind": p.kind, "version": p.version} for name, p in packed.items()}
@@ -198,9 +227,10 @@ class Ensemble(SavedModel, BaseEstimator):
         model = cls([(name, clone(each), parts[name]) for name, each in fitted.items()], **header["parameters"])
         restore_fit(model, header, arrays["counts"])
         model.members_, model.parts_ = fitted, header["parts"]
-        model.coefficients_ = arrays["coefficients"]
+        model.coefficients_, model.scales_ = arrays["coefficients"], arrays["scales"]
         model.bias_, model.calibration_error_ = float(header["bias"]), float(header["calibration_error"])
-        if model.coefficients_.shape != (len(list_inputs(list(fitted))),) or not np.isfinite(model.coefficients_).all():
+        shapes = {model.coefficients_.shape, model.scales_.shape}
+        if shapes != {(len(list_inputs(list(fitted))),)} or not np.isfinite(model.coefficients_).all():
             msg = "the weights of the regression do not fit the members"
             raise InputError(msg)
         return model
@@ -213,7 +243,9 @@ class Ensemble(SavedModel, BaseEstimator):
         own = {"n_jobs": self.n_jobs, "random_state": seed, "progress": self.progress}
         return clone(model).set_params(**own).fit(part_of(X, part), Y)
 
-    def _fit_stack(self, X: Any, Y: sp.csr_array, held: list[NDArray], seed: int) -> tuple[NDArray, float, float]:
+    def _fit_stack(
+        self, X: Any, Y: sp.csr_array, held: list[NDArray], seed: int
+    ) -> tuple[NDArray, float, float, NDArray]:
         inputs, truth = [], []
         for rows in held:
             others = np.setdiff1d(np.arange(Y.shape[0]), rows)
@@ -225,7 +257,8 @@ class Ensemble(SavedModel, BaseEstimator):
             truth.append(np.isin(pooled.rows * np.int64(Y.shape[1]) + pooled.labels, keys))
         seen, is_true = np.concatenate(inputs), np.concatenate(truth)
         weights, bias = fit_stack(seen, is_true)
-        return weights, bias, expected_calibration_error(_sigmoid(seen @ weights + bias), is_true)
+        error = expected_calibration_error(_sigmoid(seen @ weights + bias), is_true)
+        return weights, bias, error, seen.std(axis=0)
 
     def _list_held(self, n: int, groups: Any, seed: int) -> list[NDArray]:
         """List the rows that are held out, once or for each fold."""

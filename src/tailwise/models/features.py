@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,12 @@ from sklearn.utils import check_array, check_random_state
 from tailwise.engines.threads import check_workers
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_choice, check_size, is_integer
+from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import as_indicator, check_matrix
+from tailwise.inputs.table_columns import is_table
+from tailwise.inputs.tags import are_tags, list_tags, place_tags
+from tailwise.inputs.texts import are_texts
+from tailwise.inputs.wide_tables import names_of_columns
 from tailwise.kernels.node_training import Matrix
 
 if TYPE_CHECKING:
@@ -27,6 +32,7 @@ LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn estimator
 
 def check_features(estimator: LabelTree, features: Any, *, reset: bool) -> Matrix:
     """Convert features to float32 CSR rows; with `reset` store their number, otherwise check it."""
+    refuse_texts(features)
     check_matrix(features, "X")
     options = {"accept_sparse": "csr", "dtype": np.float32}
     try:
@@ -43,6 +49,16 @@ def check_features(estimator: LabelTree, features: Any, *, reset: bool) -> Matri
     return Matrix(csr.indptr.astype(np.int64), csr.indices.astype(np.int32, copy=False), values)
 
 
+def refuse_texts(X: Any) -> None:
+    """Refuse texts where features are expected, with what to do about it."""
+    if are_texts(X):
+        msg = (
+            "X must hold features for this model. Got texts. "
+            "Use tailwise.OnTexts(model), which makes features of texts, or tailwise.TextFeatures."
+        )
+        raise InputError(msg)
+
+
 def _unit_rows(csr: sp.csr_array) -> NDArray:
     """Return the values with every row scaled to length 1; empty rows stay empty."""
     rows = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
@@ -53,6 +69,7 @@ def _unit_rows(csr: sp.csr_array) -> NDArray:
 
 def unit_rows(features: Any) -> Any:
     """Convert features to float32 rows of length 1, CSR or dense as they are; refuse NaN and infinity."""
+    refuse_texts(features)
     check_matrix(features, "X")
     try:
         matrix = check_array(features, accept_sparse="csr", dtype=np.float32)
@@ -68,6 +85,24 @@ def unit_rows(features: Any) -> Any:
     csr.data = _unit_rows(csr)
     csr.eliminate_zeros()
     return csr
+
+
+class Labels(NamedTuple):
+    """Labels of training instances: a 0/1 matrix, their names if any, and the dtype of predictions, None for CSR."""
+
+    matrix: sp.csr_array
+    names: LabelNames | None
+    output_type: np.dtype | None
+
+
+def read_labels(labels: Any, n_instances: int) -> Labels:
+    """Read a 0/1 matrix, a table whose columns are names, or a list of names for each instance."""
+    if are_tags(labels):
+        placed, found = place_tags(list_tags(labels))
+        return Labels(check_labels(placed, n_instances), found, None)
+    matrix = check_labels(labels, n_instances)
+    names = names_of_columns(list(labels.columns)) if is_table(labels) else None
+    return Labels(matrix, names, None if sp.issparse(labels) else np.asarray(labels).dtype)
 
 
 def check_labels(labels: Any, n_instances: int) -> sp.csr_array:

@@ -14,15 +14,13 @@ from tailwise.engines import Threads
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size
 from tailwise.inputs.matrices import as_dense, build_csr
-from tailwise.inputs.table_columns import is_table
-from tailwise.inputs.wide_tables import names_of_columns
 from tailwise.kernels.node_training import Matrix
 from tailwise.models.features import (
     check_features,
-    check_labels,
     check_n_jobs,
     check_parameters,
     check_random,
+    read_labels,
 )
 from tailwise.models.model import SavedModel
 from tailwise.models.model_file import Packed
@@ -155,8 +153,9 @@ class LabelTree(SavedModel, ClassifierMixin, BaseEstimator):
         ----------
         X : array_like or sparse matrix of shape (n, features)
             Features; converted to single precision.
-        Y : array_like or sparse matrix of shape (n, m)
-            0/1 matrix of the labels; the columns of a DataFrame are their names.
+        Y : array_like, sparse matrix or list of lists of str
+            0/1 matrix of the labels, of shape (n, m); the columns of a DataFrame are their names. Or the names of the
+            labels of each instance.
 
         Returns
         -------
@@ -167,7 +166,7 @@ class LabelTree(SavedModel, ClassifierMixin, BaseEstimator):
         before = self.__dict__.copy()
         try:
             matrix = check_features(self, X, reset=True)
-            labels = check_labels(Y, matrix.indptr.size - 1)
+            labels, names, output_type = read_labels(Y, matrix.indptr.size - 1)
             seed = int(check_random(self.random_state).randint(2**31 - 1))
             with self._threads() as threads:
                 self.trees_ = fit_trees(self, matrix, labels, seed, threads)
@@ -176,9 +175,8 @@ class LabelTree(SavedModel, ClassifierMixin, BaseEstimator):
             self.__dict__.update(before)
             raise
         self.n_labels_ = labels.shape[1]
-        names = names_of_columns(list(Y.columns)) if is_table(Y) else None
         self.priors_ = LabelPriors.from_labels(labels).with_names(names)
-        self._output_type = None if sp.issparse(Y) else np.asarray(Y).dtype
+        self._output_type = output_type
         return self
 
     def predict_proba(self, X: Any, top: int = 100, *, beam: int | None = None) -> sp.csr_array:

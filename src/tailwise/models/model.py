@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import json
 import os
@@ -26,6 +27,8 @@ MODELS = {
     "neighbours": "tailwise.models.neighbours.Neighbours",
     "text": "tailwise.models.text_model.TextModel",
 }
+# Other kinds that files hold: models around a model with a name.
+KINDS = {**MODELS, "on-texts": "tailwise.models.on_texts.OnTexts"}
 # What a run decides for its model; each model has these parameters.
 RUN_PARAMETERS = ("n_jobs", "random_state", "progress")
 PYTHON_WORDS = {"True": True, "False": False, "None": None}  # as users write them, besides true, false and null of JSON
@@ -151,7 +154,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     """
     writer = "save of a model"
     packed = read_model(path, writer)
-    if not isinstance(packed.kind, str) or packed.kind not in MODELS:
+    if not isinstance(packed.kind, str) or packed.kind not in KINDS:
         msg = f"{path} must be a model of a kind that this tailwise knows. Got {packed.kind!r:.60}. Update tailwise."
         raise FileError(msg)
     return _put_together(model_class(packed.kind), packed, path, writer)
@@ -174,25 +177,39 @@ def unpack_member(packed: Packed) -> Model:
     return kind.unpack(packed)
 
 
-def model_class(name: str) -> Any:
+def model_class(kind: str) -> Any:
     """Return the class of a kind of model."""
-    check_choice("model", name, tuple(MODELS))
-    module, _, own = MODELS[name].rpartition(".")
+    module, _, own = KINDS[kind].rpartition(".")
     return getattr(importlib.import_module(module), own)
 
 
 def build_model(name: str, parameters: Mapping[str, Any] | None = None) -> Model:
     """Return an unfitted model by name; parameters of members are written as ``member__name``."""
-    model = model_class(name)()
-    known = model.get_params()
-    strange = next((each for each in parameters or {} if each not in known), None)
+    check_choice("model", name, tuple(MODELS))
+    return set_options(model_class(name)(), name, parameters or {})
+
+
+def set_options(model: Any, title: str, options: Mapping[str, Any]) -> Any:
+    """Set options of a model after checking that it has them; `title` is its name in errors."""
+    known = list_options(model)
+    strange = next((each for each in options if each not in known), None)
     if strange is not None:
-        names = ", ".join(sorted(each for each in known if each not in RUN_PARAMETERS))
-        msg = f"Options of the model {name!r} must be parameters that it has. Got {strange!r}. They are: {names}."
+        near = difflib.get_close_matches(strange, known, n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"They are: {', '.join(sorted(known))}."
+        msg = f"Options of the model {title!r} must be parameters that it has. Got {strange!r}. {hint}"
         raise InputError(msg)
-    model.set_params(**dict(parameters or {}))
+    model.set_params(**dict(options))
     model.check_parameters()
     return model
+
+
+def list_options(model: Any) -> dict[str, Any]:
+    """Return all parameters of a model and of the models within it that are values, not models."""
+    return {
+        name: value
+        for name, value in model.get_params(deep=True).items()
+        if name.rpartition("__")[2] not in (*RUN_PARAMETERS, "members") and not hasattr(value, "get_params")
+    }
 
 
 def parse_option(text: str) -> tuple[str, Any]:
@@ -211,4 +228,5 @@ def parse_option(text: str) -> tuple[str, Any]:
 
 def write_option(name: str, value: Any) -> str:
     """Write a parameter as :func:`parse_option` reads it."""
-    return f"{name}={value if isinstance(value, str) else json.dumps(value)}"
+    is_plain = isinstance(value, str) and parse_option(f"{name}={value}")[1] == value
+    return f"{name}={value if is_plain else json.dumps(value)}"

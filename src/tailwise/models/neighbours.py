@@ -14,8 +14,9 @@ from tailwise.engines import Threads
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size, is_integer
 from tailwise.inputs.table_columns import is_table
+from tailwise.inputs.tags import are_tags, list_tags, place_tags
 from tailwise.inputs.wide_tables import names_of_columns
-from tailwise.models.features import check_labels, check_n_jobs, check_number, check_random, unit_rows
+from tailwise.models.features import check_labels, check_n_jobs, check_number, check_random, read_labels, unit_rows
 from tailwise.models.model import SavedModel
 from tailwise.models.model_file import Packed
 from tailwise.models.row_index import Nearest, RowIndex, UnitRows, merge_nearest
@@ -114,10 +115,9 @@ class Neighbours(SavedModel, BaseEstimator):
         """
         self.check_parameters()
         widths, rows = self._read(X)
-        labels = check_labels(Y, rows.n_rows)
-        names = names_of_columns(list(Y.columns)) if is_table(Y) else None
+        labels, names, output_type = read_labels(Y, rows.n_rows)
         self.widths_, self.n_features_in_, self.n_labels_ = widths, sum(widths), labels.shape[1]
-        self._output_type = None if sp.issparse(Y) else np.asarray(Y).dtype
+        self._output_type = output_type
         self._names, self.labels_, self.indexes_ = names, labels.astype(np.float32), [RowIndex(rows)]
         self._count()
         return self
@@ -127,6 +127,8 @@ class Neighbours(SavedModel, BaseEstimator):
         if not hasattr(self, "indexes_"):
             return self.fit(X, Y)
         rows = self._check(X)
+        if self._names is not None and are_tags(Y):
+            Y = place_tags(list_tags(Y), self._names)[0]
         labels = check_labels(Y, rows.n_rows)
         if labels.shape[1] != self.n_labels_:
             msg = f"Y must have the {self.n_labels_} labels of fit. Got {labels.shape[1]}. Use fit for other labels."

@@ -12,7 +12,9 @@ from sklearn.base import clone
 from tailwise.errors import InputError
 from tailwise.inputs.checks import is_integer
 from tailwise.inputs.matrices import as_array
+from tailwise.inputs.texts import are_texts, text_rows
 from tailwise.models.adapters import from_sklearn
+from tailwise.models.side_by_side import SideBySide
 from tailwise.progress import track
 
 
@@ -36,6 +38,10 @@ def predict_out_of_fold(
 
 def _as_rows(matrix: Any, name: str) -> Any:
     """Convert to an array whose rows can be indexed."""
+    if isinstance(matrix, SideBySide):
+        return matrix
+    if are_texts(matrix):
+        return text_rows(matrix)
     array = as_array(matrix, name)
     if array.ndim == 0:
         msg = f"{name} must have one row per instance. Got {matrix!r:.80}."

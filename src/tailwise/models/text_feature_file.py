@@ -26,27 +26,15 @@ BROKEN = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowE
 
 def save_features_file(features: TextFeatures, path: str | os.PathLike[str]) -> None:
     """Write fitted features; equal ones give equal bytes."""
-    parameters = features.get_params()
-    if parameters["stop_words"] is not None and not isinstance(parameters["stop_words"], str):
-        parameters["stop_words"] = sorted(parameters["stop_words"])
-    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
-    terms = np.frombuffer(json.dumps(features.terms_, ensure_ascii=False).encode(errors="surrogatepass"), np.uint8)
-    arrays: dict[str, NDArray] = {"document_counts": features.document_counts_, "terms": terms}
-    header = {"parameters": plain, "n_texts": features.n_texts_, "checksums": _checksums(arrays)}
-    write_object(path, KIND, VERSION, header, arrays)
+    header, arrays = pack_features(features)
+    write_object(path, KIND, VERSION, {**header, "checksums": _checksums(arrays)}, arrays)
 
 
 def load_features_file(kind: type[TextFeatures], path: str | os.PathLike[str]) -> TextFeatures:
     """Read what :func:`save_features_file` wrote."""
-    from tailwise.models.text_features import check_parameters
-
     header, arrays = read_object(path, KIND, VERSION, RULE, REMEDY)
     try:
-        features = kind(**{**header["parameters"], **_pairs(header["parameters"])})
-        check_parameters(features)
-        features.terms_ = parse_json(arrays["terms"].tobytes().decode(errors="surrogatepass"))
-        features.n_texts_, features.document_counts_ = header["n_texts"], arrays["document_counts"]
-        features.n_features_out_ = _check_size(features)
+        features = unpack_features(header, arrays, kind)
         is_whole = _checksums(arrays) == header["checksums"]
     except BROKEN as error:
         msg = f"{path} must {RULE}. Got another file, or a damaged one. {REMEDY}"
@@ -54,6 +42,31 @@ def load_features_file(kind: type[TextFeatures], path: str | os.PathLike[str]) -
     if not is_whole:
         msg = f"{path} must {RULE}. Its checksums differ. {REMEDY}"
         raise FileError(msg)
+    return features
+
+
+def pack_features(features: TextFeatures) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """Take fitted features apart, for files of their own and of models that contain them."""
+    parameters = features.get_params()
+    if parameters["stop_words"] is not None and not isinstance(parameters["stop_words"], str):
+        parameters["stop_words"] = sorted(parameters["stop_words"])
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
+    terms = np.frombuffer(json.dumps(features.terms_, ensure_ascii=False).encode(errors="surrogatepass"), np.uint8)
+    arrays: dict[str, NDArray] = {"document_counts": features.document_counts_, "terms": terms}
+    return {"parameters": plain, "n_texts": features.n_texts_}, arrays
+
+
+def unpack_features(
+    header: dict[str, Any], arrays: dict[str, NDArray], kind: type[TextFeatures] | None = None
+) -> TextFeatures:
+    """Put features together again; raises one of BROKEN if the parts do not fit."""
+    from tailwise.models.text_features import TextFeatures, check_parameters
+
+    features = (kind or TextFeatures)(**{**header["parameters"], **_pairs(header["parameters"])})
+    check_parameters(features)
+    features.terms_ = parse_json(arrays["terms"].tobytes().decode(errors="surrogatepass"))
+    features.n_texts_, features.document_counts_ = header["n_texts"], arrays["document_counts"]
+    features.n_features_out_ = _check_size(features)
     return features
 
 

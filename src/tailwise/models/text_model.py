@@ -12,10 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size
-from tailwise.inputs.table_columns import is_table
-from tailwise.inputs.wide_tables import names_of_columns
 from tailwise.models.encoders import import_torch
-from tailwise.models.features import check_labels, check_n_jobs, check_random
+from tailwise.models.features import check_n_jobs, check_random, read_labels
 from tailwise.models.label_tree import _as_csr
 from tailwise.models.model import SavedModel
 from tailwise.models.text_model_checks import check_text_parameters
@@ -199,16 +197,15 @@ class TextModel(ClassifierMixin, SavedModel, BaseEstimator):
         from tailwise.models.text_model_fitting import fit_bag, fit_transformer, limited_threads
 
         seed = int(check_random(self.random_state).randint(2**31 - 1))
-        labels = check_labels(Y, len(X) if isinstance(X, (list, tuple)) else X.shape[0])
+        labels, names, output_type = read_labels(Y, len(X) if isinstance(X, (list, tuple)) else X.shape[0])
         if not labels.nnz:
             msg = "Y must have at least one positive. Got none. Check its columns."
             raise InputError(msg)
         with limited_threads(check_n_jobs(self.n_jobs)):
             (fit_bag if self.encoder is None else fit_transformer)(self, X, labels, seed)
         self.n_labels_ = labels.shape[1]
-        names = names_of_columns(list(Y.columns)) if is_table(Y) else None
         self.priors_ = LabelPriors.from_labels(labels).with_names(names)
-        self._output_type = None if sp.issparse(Y) else np.asarray(Y).dtype
+        self._output_type = output_type
 
     def predict_proba(self, X: Any, top: int = 100) -> sp.csr_array:
         """Estimate the probabilities of the most probable labels.
@@ -278,6 +275,12 @@ class TextModel(ClassifierMixin, SavedModel, BaseEstimator):
             msg = "TextModel has no classes_ before fit."
             raise AttributeError(msg)
         return np.arange(self.n_labels_)
+
+    @property
+    def reads_texts_(self) -> bool:
+        """Whether it was fitted on texts, not on features."""
+        check_is_fitted(self)
+        return self.features_ is not None or self.tokenizer_ is not None
 
     def check_parameters(self) -> None:
         """Refuse invalid parameters."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.models.model_file import Packed
+from tailwise.models.text_feature_file import pack_features, unpack_features
 from tailwise.models.tree_file import describe_fit, plain_parameters, restore_fit
 
 if TYPE_CHECKING:
     from tailwise.models.text_model import TextModel
 
-FEATURES = ("n_texts_", "terms_")
 NOT_SAVED = ("checkpoint", "cache", "device")
 SPECIAL = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token", "bos_token", "eos_token")
 
@@ -34,8 +34,8 @@ def pack_text_model(model: TextModel) -> Packed:
         "encoder": None,
     }
     if model.features_ is not None:
-        header["features"] = {name: getattr(model.features_, name) for name in FEATURES}
-        arrays["document_counts"] = model.features_.document_counts_
+        header["features"], words = pack_features(model.features_)
+        arrays |= {f"features/{name}": array for name, array in words.items()}
     if model.tokenizer_ is not None:
         special = {name: getattr(model.tokenizer_, name, None) for name in SPECIAL}
         config = json.loads(model.network_.bert.config.to_json_string(use_diff=False))
@@ -82,17 +82,13 @@ def _plain(model: TextModel) -> dict[str, Any]:
 
 def _restore_bag(model: TextModel, header: dict[str, Any], arrays: dict[str, Any]) -> None:
     from tailwise.models.bag_network import BagNetwork
-    from tailwise.models.text_features import TextFeatures
 
     model.widths_ = [int(width) for width in header["widths"]]
     slope, shift = header["curve"]
     model.curve_, model.mean_labels_ = (float(slope), float(shift)), float(header["mean_labels"])
     if header["features"] is not None:
-        model.features_ = TextFeatures()
-        for name in FEATURES:
-            setattr(model.features_, name, header["features"][name])
-        model.features_.document_counts_ = arrays["document_counts"]
-        model.features_.n_features_out_ = model.widths_[0]
+        words = {name: arrays[f"features/{name}"] for name in ("document_counts", "terms")}
+        model.features_ = unpack_features(header["features"], words)
     model.network_ = BagNetwork(model.widths_[0], model.widths_[1], model.n_labels_, model.size, 0.0)
 
 

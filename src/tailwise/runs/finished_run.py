@@ -19,9 +19,9 @@ from tailwise.datasets.formats.output_folders import claimed_folder
 from tailwise.errors import FileError
 from tailwise.metrics import Evaluation, evaluate
 from tailwise.models.calibrator import Calibrator
-from tailwise.models.label_tree import LabelTree
+from tailwise.models.model import load_model
 from tailwise.runs.record import as_json, identify, list_changes, write_json
-from tailwise.runs.run_folder import RUN_CONFIG, RUN_KIND, RUN_RECORD, RunFolder, read_run_folder
+from tailwise.runs.run_folder import MODEL_FILE, RUN_CONFIG, RUN_KIND, RUN_RECORD, RunFolder, read_run_folder
 from tailwise.selection import Selection, select
 from tailwise.utilities import LabelPriors, as_utility
 
@@ -32,8 +32,8 @@ class Run:
 
     Attributes
     ----------
-    model : LabelTree
-        The model, trained on all training instances.
+    model : Model
+        The model, trained on all training instances; one that was trained on texts takes texts.
     calibrator : Calibrator or None
         The calibrator, fitted by cross-validation; None without calibration.
     probabilities : csr_array of shape (n, m) or None
@@ -50,7 +50,7 @@ class Run:
         The contents of ``run.json``: configuration, seed, versions, inputs with their SHA-256, seconds, metrics.
     """
 
-    model: LabelTree
+    model: Any
     calibrator: Calibrator | None
     probabilities: sp.csr_array | None
     selection: Selection
@@ -119,7 +119,7 @@ class Run:
 
         `config` is the text of run.toml, with which the command repeats the run.
         """
-        self.model.save(folder / "model.tree")
+        self.model.save(folder / MODEL_FILE)
         if self.calibrator is not None:
             self.calibrator.save(folder / "calibrator.npz")
         if self.probabilities is not None:
@@ -146,7 +146,7 @@ class Run:
         found = read_run_folder(folder)
         is_calibrated = found.record.part("configuration").get("calibration", dict, may_be_none=True) is not None
         return cls(
-            LabelTree.load(found.path / "model.tree"),
+            load_model(found.path / MODEL_FILE),
             Calibrator.load(found.path / "calibrator.npz") if is_calibrated else None,
             found.probabilities,
             _read_selection(found),

@@ -13,12 +13,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tailwise import __version__
 from tailwise.datasets.formats.disk import digest_of, parse_json, written_beside
 from tailwise.errors import FileError
 
 if TYPE_CHECKING:
-    import scipy.sparse as sp
+    from numpy.typing import NDArray
 
     from tailwise.certificates import Certificate
     from tailwise.selection import Selection
@@ -56,13 +58,22 @@ def describe_files(files: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
     return {name: {"bytes": path.stat().st_size, "sha256": digest_of(path)} for name, path in files.items()}
 
 
-def describe_matrix(matrix: sp.csr_array) -> dict[str, Any]:
-    """Return the same for a matrix in memory."""
-    digest, n_bytes = hashlib.sha256(repr(matrix.shape).encode()), 0
-    for array in (matrix.indptr, matrix.indices, matrix.data):
+def describe_rows(rows: Any) -> dict[str, Any]:
+    """Return the same for rows in memory: a CSR array, sparse and dense features side by side, or texts."""
+    digest, n_bytes = hashlib.sha256(repr(rows.shape).encode()), 0
+    for array in _arrays_of(rows):
         digest.update(array.dtype.str.encode() + array.tobytes())
         n_bytes += array.nbytes
     return {"bytes": n_bytes, "sha256": digest.hexdigest()}
+
+
+def _arrays_of(rows: Any) -> list[NDArray]:
+    if hasattr(rows, "dense"):
+        return [*_arrays_of(rows.sparse), rows.dense]
+    if hasattr(rows, "indptr"):
+        return [rows.indptr, rows.indices, rows.data]
+    texts = [text.encode(errors="surrogatepass") for text in rows]
+    return [np.array([len(text) for text in texts], np.int64), np.frombuffer(b"".join(texts), np.uint8)]
 
 
 def describe_selection(selection: Selection) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +22,16 @@ from tailwise.inputs.checks import check_choice, check_seed, check_size
 from tailwise.metrics.evaluate import check_propensity
 from tailwise.models.calibrator import Calibrator
 from tailwise.models.calibrator import check_parameters as check_calibrator
+from tailwise.models.choosing import Choice, Wish, choose_model, describe_model, needed_tree, state_options
 from tailwise.models.features import LARGEST_SEED
-from tailwise.models.features import check_parameters as check_tree
-from tailwise.models.label_tree import LabelTree
+from tailwise.models.model import MODELS
+from tailwise.models.on_texts import OnTexts
 from tailwise.runs.finished_run import Run, find_finished
+from tailwise.runs.model_steps import describe_fitted, fit_calibrator, name_labels
 from tailwise.runs.record import Stopwatch, describe_selection, describe_versions, identify
 from tailwise.runs.run_config import describe_config
-from tailwise.runs.run_data import RunData, read_data
-from tailwise.runs.run_folder import RUN_KIND, RUN_RECORD
+from tailwise.runs.run_data import RunData, TextColumns, read_data
+from tailwise.runs.run_folder import MODEL_FILE, RUN_KIND, RUN_RECORD
 from tailwise.runs.steps import Steps, kept_steps
 from tailwise.selection import Selection, select
 from tailwise.selection.resolve import METHODS, check_options
@@ -47,7 +50,11 @@ def run(
     *,
     output: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
-    model: LabelTree | None = None,
+    model: Any = None,
+    model_options: Mapping[str, Any] | None = None,
+    embeddings: Any = None,
+    text_column: str = "text",
+    label_column: str | None = None,
     top: int = 100,
     beam: int | None = None,
     calibration: Calibrator | str | None = None,
@@ -60,7 +67,7 @@ def run(
     progress: bool = False,
     **options: Any,
 ) -> Run:
-    r"""Train a label tree, predict the test instances, choose their labels, and evaluate the selection.
+    r"""Train a model, predict the test instances, choose their labels, and evaluate the selection.
 
     The model estimates :math:`\eta_{ij} = P(y_{ij} = 1 \mid x_i)` for the ``top`` most probable labels of each test
     instance; :func:`select` chooses k of them to maximise the expected utility of the whole test set. All options are
@@ -69,9 +76,10 @@ def run(
     Parameters
     ----------
     data : path, mapping or object
-        A folder with a data set in any layout that :func:`tailwise.datasets.open_folder` reads; or the matrices ``X``,
-        ``Y``, ``X_test`` and, if known, ``Y_test`` and ``label_names``, as keys or attributes. Without ``Y_test``
-        nothing is evaluated.
+        A folder with a data set in any layout that :func:`tailwise.datasets.open_folder` reads; or ``X``, ``Y``,
+        ``X_test`` and, if known, ``Y_test`` and ``label_names``, as keys or attributes. X and X_test are matrices,
+        :class:`SideBySide`, or lists of texts; Y and Y_test are 0/1 matrices, or lists of the names of labels. Without
+        ``Y_test`` nothing is evaluated.
     utility : Utility or str
         What to maximise, as for :func:`select`; priors are those of the training labels.
     k : int or None
@@ -82,12 +90,24 @@ def run(
         refused.
     overwrite : bool
         Whether to replace the folder of an earlier run; other files in it are left alone.
-    model : LabelTree, optional
-        The model to copy and train; threads, seed and progress are those of the run.
+    model : {"tree", "neighbours", "ensemble", "text"} or Model, optional
+        The model to train, by name or as an object that is copied; threads, seed and progress are those of the run. By
+        default an ensemble of a label tree and nearest neighbours, on TF-IDF features if X holds texts; a label tree
+        for fewer than 50 training instances and for ``method="tree"``.
+    model_options : dict, optional
+        Parameters of a model that is given by name, those of members as ``tree__C``, of :class:`TextFeatures` as
+        ``features__words`` and of :class:`Embeddings` as ``embeddings__max_length``.
+    embeddings : Embeddings, str, path or callable, optional
+        An encoder of texts, or its name. By default, the ensemble then also has neighbours among its vectors and a
+        classifier (:class:`TextModel`).
+    text_column, label_column : str
+        Columns of texts and labels, in folders with train.csv, train.tsv or train.jsonl. Labels are in a column named
+        labels, subjects, subject_uris or tags by default.
     top : int
         Length of the shortlists.
     beam : int, optional
-        Beam width of the prediction, the number of nodes kept per level: faster, but not exact. Default: exact search.
+        Beam width of the prediction by a label tree, the number of nodes kept per level: faster, but not exact.
+        Default: exact search.
     calibration : Calibrator or str, optional
         How to calibrate the probabilities: a method of :class:`Calibrator`, or an unfitted calibrator.
     folds : int
@@ -125,17 +145,20 @@ def run(
     True
     """
     search = _read_search(method=method, certify=certify, seed=seed, workers=workers, **options)
-    tree, calibrator = _prepare(model, calibration, seed, workers, progress=progress)
-    watch = Stopwatch()
+    wish = Wish(model, model_options, embeddings, on_tree=method == ON_TREE)
+    calibrator = _prepare(model, calibration, seed)
+    watch, columns = Stopwatch(), TextColumns(text_column, label_column)
 
     def specify() -> _Task:
         with watch.measure("load"):
-            found = read_data(data)
+            found = read_data(data, columns=columns)
         found.check_names()
+        choice = choose_model(wish, found.rows, found.Y.shape[0])
+        choice.model.set_params(random_state=seed, n_jobs=workers, progress=progress)
         priors, chosen = LabelPriors.from_labels(found.Y), found.propensity if propensity is None else propensity
         wanted = as_utility(utility, priors, chosen)
         _check_readable(wanted, priors, chosen)
-        task = _Task(found, priors, wanted, k, tree, calibrator, folds, top, beam, chosen, search, progress=progress)
+        task = _Task(found, priors, wanted, k, choice, calibrator, folds, top, beam, chosen, search, columns, progress)
         task.check()
         return task
 
@@ -151,16 +174,8 @@ def run(
             made = _make(task, steps, watch)
             if output is not None and draft is not None:
                 with file_errors_of(output):
-                    made.write(draft, describe_config(data, task.configuration, seed))
+                    made.write(draft, describe_config(data, task.configuration, task.model_options, seed))
     return made
-
-
-def fit_calibrator(
-    calibrator: Calibrator, model: LabelTree, X: sp.csr_array, Y: sp.csr_array, *, folds: int, top: int
-) -> Calibrator:
-    """Fit a calibrator by cross-validation of a model, with one progress bar for all folds."""
-    quiet = clone(model).set_params(progress=False)
-    return calibrator.fit_cross_validated(quiet, X, Y, folds=folds, top=top, progress=bool(model.progress))
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,18 +186,28 @@ class _Task:
     priors: LabelPriors
     utility: Utility
     k: int | None
-    model: LabelTree
+    choice: Choice
     calibrator: Calibrator | None
     folds: int
     top: int
     beam: int | None
     propensity: tuple[float, float]
     search: dict[str, Any]
+    columns: TextColumns
     progress: bool
 
     @property
     def is_on_tree(self) -> bool:
         return self.search["method"] == ON_TREE
+
+    @property
+    def model(self) -> Any:
+        return self.choice.model
+
+    @property
+    def model_options(self) -> tuple[dict[str, Any], str | None] | None:
+        """Options and encoder that state the model on the command line; None if they cannot."""
+        return state_options(self.choice, self.data.rows)
 
     @property
     def select_options(self) -> dict[str, Any]:
@@ -193,6 +218,8 @@ class _Task:
         check_size("top", self.top)
         if self.beam is not None:
             check_size("beam", self.beam)
+        if self.beam is not None or self.is_on_tree:
+            needed_tree(self.choice)
         check_size("folds", self.folds, 2)
         check_propensity(self.propensity)
         check_choice("method", self.search["method"], (*METHODS, ON_TREE))
@@ -212,7 +239,6 @@ class _Task:
     @property
     def configuration(self) -> dict[str, Any]:
         """The options as stored in the record."""
-        skipped = ("n_jobs", "progress", "random_state")
         calibrator = self.calibrator
         return {
             "utility": str(self.utility),
@@ -220,7 +246,9 @@ class _Task:
             "top": self.top,
             "beam": self.beam,
             "propensity": self.propensity,
-            "tree": {name: value for name, value in self.model.get_params().items() if name not in skipped},
+            "text_column": self.columns.text,
+            "label_column": self.columns.labels,
+            "model": {"name": self.choice.name, "parameters": describe_model(self.model)},
             "calibration": None if calibrator is None else {**calibrator.get_params(), "folds": self.folds},
             "selection": {name: value for name, value in self.search.items() if name != "seed"},
         }
@@ -246,19 +274,16 @@ def _read_search(**given: Any) -> dict[str, Any]:
     return {**defaults, **given}
 
 
-def _prepare(
-    model: LabelTree | None, calibration: Calibrator | str | None, seed: int, workers: int | None, *, progress: bool
-) -> tuple[LabelTree, Calibrator | None]:
-    """Return unfitted copies of model and calibrator with checked parameters."""
+def _prepare(model: Any, calibration: Calibrator | str | None, seed: int) -> Calibrator | None:
+    """Check what needs no data; return an unfitted copy of the calibrator."""
     check_seed(seed, LARGEST_SEED)
-    own = {"random_state": seed, "n_jobs": workers, "progress": progress}
-    tree = clone(LabelTree() if model is None else model).set_params(**own)
-    check_tree(tree)
+    if isinstance(model, str):
+        check_choice("model", model, tuple(MODELS))
     if calibration is None:
-        return tree, None
+        return None
     calibrator = clone(Calibrator(calibration) if isinstance(calibration, str) else calibration)
     check_calibrator(calibrator.set_params(random_state=seed))
-    return tree, calibrator
+    return calibrator
 
 
 def _check_readable(utility: Utility, priors: LabelPriors, propensity: tuple[float, float]) -> None:
@@ -278,13 +303,15 @@ def _check_readable(utility: Utility, priors: LabelPriors, propensity: tuple[flo
 def _make(task: _Task, steps: Steps, watch: Stopwatch) -> Run:
     """Run every step that is not finished yet."""
     data = task.data
-    model, calibrator = _train(task, steps, watch), _calibrate(task, steps, watch)
+    model = _train(task, steps, watch)
+    calibrator = _calibrate(task, model, steps, watch)
     probabilities = None if task.is_on_tree else _predict(task, model, calibrator, steps, watch)
     with watch.measure("select"):
         selection = _select(task, model, probabilities)
     facts = {
         "configuration": task.configuration,
         "seed": task.search["seed"],
+        "model": describe_fitted(task.choice, model),
         "versions": describe_versions(),
         "inputs": data.inputs,
         "shapes": {"X.trn": data.X.shape, "Y.trn": data.Y.shape, "X.tst": data.X_test.shape},
@@ -302,17 +329,18 @@ def _make(task: _Task, steps: Steps, watch: Stopwatch) -> Run:
     return made
 
 
-def _train(task: _Task, steps: Steps, watch: Stopwatch) -> LabelTree:
-    found = steps.find("model.tree", LabelTree.load)
+def _train(task: _Task, steps: Steps, watch: Stopwatch) -> Any:
+    found = steps.find(MODEL_FILE, type(task.model).load)
     if found is not None:
         return found.set_params(n_jobs=task.model.n_jobs, progress=task.progress)
     with watch.measure("train"):
         task.model.fit(task.data.X, task.data.Y)
-    steps.keep("model.tree", task.model.save, watch.seconds)
+        name_labels(task.model, task.data.label_names)
+    steps.keep(MODEL_FILE, task.model.save, watch.seconds)
     return task.model
 
 
-def _calibrate(task: _Task, steps: Steps, watch: Stopwatch) -> Calibrator | None:
+def _calibrate(task: _Task, model: Any, steps: Steps, watch: Stopwatch) -> Calibrator | None:
     if task.calibrator is None:
         return None
     found = steps.find("calibrator.npz", Calibrator.load)
@@ -320,28 +348,30 @@ def _calibrate(task: _Task, steps: Steps, watch: Stopwatch) -> Calibrator | None
         return found
     with watch.measure("calibrate"):
         data, options = task.data, {"folds": task.folds, "top": task.top}
-        fit_calibrator(task.calibrator, task.model, data.X, data.Y, **options)
+        fit_calibrator(task.calibrator, model, data.X, data.Y, **options)
     steps.keep("calibrator.npz", task.calibrator.save, watch.seconds)
     return task.calibrator
 
 
-def _predict(
-    task: _Task, model: LabelTree, calibrator: Calibrator | None, steps: Steps, watch: Stopwatch
-) -> sp.csr_array:
+def _predict(task: _Task, model: Any, calibrator: Calibrator | None, steps: Steps, watch: Stopwatch) -> sp.csr_array:
     found = steps.find("probabilities.npz", load)
     if found is not None:
         return found
     with watch.measure("predict"):
-        probabilities = model.predict_proba(task.data.X_test, top=task.top, beam=task.beam)
+        beam = {} if task.beam is None else {"beam": task.beam}
+        probabilities = model.predict_proba(task.data.X_test, top=task.top, **beam)
         if calibrator is not None:
             probabilities = calibrator.transform(probabilities)
     steps.keep("probabilities.npz", lambda path: save(path, probabilities), watch.seconds)
     return probabilities
 
 
-def _select(task: _Task, model: LabelTree, probabilities: sp.csr_array | None) -> Selection:
+def _select(task: _Task, model: Any, probabilities: sp.csr_array | None) -> Selection:
     if probabilities is not None:
         return select(probabilities, task.utility, task.k, **task.select_options)
     assert task.k is not None
     options = {name: task.search[name] for name in ("seed", "condition_positives")}
-    return model.select(task.data.X_test, task.utility, task.k, method=ON_TREE, **options)
+    tree, rows = model, task.data.X_test
+    if isinstance(model, OnTexts):
+        tree, rows = model.model_, model.transform(rows)
+    return tree.select(rows, task.utility, task.k, method=ON_TREE, **options)

@@ -10,25 +10,28 @@ from typing import Any
 
 from tailwise.inputs.label_names import is_text
 from tailwise.metrics.frequency import DEFAULT_EDGES
-from tailwise.models.label_tree import LabelTree
+from tailwise.models.model import write_option
 from tailwise.selection import select
 
-TREE_NAMES = {"tolerance": "tree-tolerance"}  # because the search also has a tolerance
 NO_BUDGET = "none"
+USUAL_TEXT_COLUMN = "text"
 
 
-def describe_config(data: Any, configuration: Mapping[str, Any], seed: int) -> str | None:
-    """Return the file as text: all options that differ from the defaults.
+def describe_config(
+    data: Any, configuration: Mapping[str, Any], model: tuple[dict[str, Any], str | None] | None, seed: int
+) -> str | None:
+    """Return the file as text: the model, and all options that differ from the defaults.
 
-    None if options cannot state the run: with data in memory, or with a tree or bins of a calibrator of your own.
+    `model` holds the options and the encoder of the model. The result is None if options cannot state the run: with
+    data in memory, or with members of an ensemble, an encoder or bins of a calibrator of your own.
     """
-    if not isinstance(data, (str, os.PathLike)) or not is_text(os.fspath(data)):
+    if model is None or not isinstance(data, (str, os.PathLike)) or not is_text(os.fspath(data)):
         return None
     calibration = configuration["calibration"]
     if calibration is not None and tuple(calibration["bins"]) != DEFAULT_EDGES:
         return None
     try:
-        options = {"data": os.fspath(data), **_list_options(configuration, seed)}
+        options = {"data": os.fspath(data), **_list_options(configuration, seed), **_list_model(configuration, *model)}
         lines = [f"{name} = {_as_toml(value)}" for name, value in options.items()]
     except TypeError:  # of a value that is neither text nor number nor a list of these
         return None
@@ -41,16 +44,20 @@ def _list_options(configuration: Mapping[str, Any], seed: int) -> dict[str, Any]
     options = {"utility": configuration["utility"], "k": NO_BUDGET if k is None else k, "seed": seed}
     options |= {"top": configuration["top"], "propensity": list(configuration["propensity"])}
     options |= {} if beam is None else {"beam": beam}
+    columns = {"text_column": configuration["text_column"], "label_column": configuration["label_column"]}
+    options |= {name: value for name, value in columns.items() if value not in (None, USUAL_TEXT_COLUMN)}
     options |= _list_changed(configuration["selection"], select)
-    options |= {TREE_NAMES.get(name, name): value for name, value in _list_tree(configuration["tree"]).items()}
     if calibration is not None:
         options |= {"calibration": calibration["method"], "by": calibration["by"], "folds": calibration["folds"]}
     return {name.replace("_", "-"): value for name, value in options.items()}
 
 
-def _list_tree(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    changed = _list_changed(parameters, LabelTree)
-    return {**changed, "no-normalise": True} if not changed.pop("normalise", True) else changed
+def _list_model(configuration: Mapping[str, Any], options: dict[str, Any], encoder: str | None) -> dict[str, Any]:
+    """Return the options that state the model, also where it is the one by default."""
+    stated: dict[str, Any] = {"model": configuration["model"]["name"]}
+    if options:
+        stated["model-option"] = [write_option(name, value) for name, value in options.items()]
+    return stated if encoder is None else {**stated, "embeddings": encoder}
 
 
 def _list_changed(values: Mapping[str, Any], function: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from tailwise.datasets import Contents, DataFolder, DataSet, Ids, LabelNames
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.priors import USUAL_PROPENSITY, LabelPriors
-from tailwise.runs.record import describe_files, describe_matrix
+from tailwise.runs.record import describe_files, describe_rows
 
 # The part of a folder that holds each matrix, and a description for errors if it is missing.
 PLACES = {
@@ -30,6 +30,7 @@ SHORT = {"train": "trn", "test": "tst"}
 class RunData:
     """Training and test features and labels as CSR arrays; None for what is missing.
 
+    X and X_test may also be :class:`tailwise.SideBySide`, or arrays of texts.
     A file of label names that does not match the labels is not used; :meth:`check_names` refuses it.
     """
 
@@ -47,6 +48,13 @@ class RunData:
     def priors(self) -> LabelPriors | None:
         """Training frequencies of the labels; None without training labels."""
         return None if self.Y is None else LabelPriors.from_labels(self.Y)
+
+    @property
+    def rows(self) -> str:
+        """What X is: features, features of two kinds side by side, or texts."""
+        from tailwise.models.choosing import kind_of_rows
+
+        return kind_of_rows(self.X)
 
     @property
     def benchmark(self) -> DataSet | None:
@@ -92,27 +100,46 @@ class RunData:
         """Size and SHA-256 of each file that a run reads, by name, or of each matrix."""
         if self.path is None:
             matrices = {name: getattr(self, name) for name in PLACES}
-            return {name: describe_matrix(each) for name, each in matrices.items() if each is not None}
+            return {name: describe_rows(each) for name, each in matrices.items() if each is not None}
         paths = {path for role, path in self.files.items() if role != "filter"}
         return describe_files({path.name: path for path in sorted(paths)})
 
 
-def read_data(source: Any, *, needs: Iterable[str] = ("X", "Y", "X_test")) -> RunData:
+@dataclass(frozen=True)
+class TextColumns:
+    """The columns of texts and labels in tables and JSON lines; None for a usual name of labels."""
+
+    text: str = "text"
+    labels: str | None = None
+
+
+USUAL_COLUMNS = TextColumns()
+
+
+def read_data(
+    source: Any, *, needs: Iterable[str] = ("X", "Y", "X_test"), columns: TextColumns = USUAL_COLUMNS
+) -> RunData:
     """Read a folder in any layout, or take X, Y, X_test, Y_test and label_names from keys or attributes.
 
     `needs` are those that are required. Test data are read only if some of them are.
     """
     needs = tuple(needs)
-    data = _read_folder(source, needs) if isinstance(source, (str, os.PathLike)) else _take_matrices(source, needs)
+    data = (
+        _read_folder(source, needs, columns)
+        if isinstance(source, (str, os.PathLike))
+        else _take_matrices(source, needs)
+    )
     _check_shapes(data)
     return data
 
 
-def _read_folder(path: str | os.PathLike[str], needs: tuple[str, ...]) -> RunData:
+def _read_folder(path: str | os.PathLike[str], needs: tuple[str, ...], columns: TextColumns) -> RunData:
     from tailwise.datasets import open_folder
     from tailwise.datasets.catalogue.data_folder import read_lock
 
     folder = open_folder(path)
+    if folder.corpora:
+        return read_corpora(folder.corpora, needs, columns, names_file=folder.names, path=folder.path)
     train, test = _load_parts(folder, {PLACES[name][0] for name in needs})
     labels = train or test
     lock = read_lock(folder.path)
@@ -137,23 +164,58 @@ def _read_folder(path: str | os.PathLike[str], needs: tuple[str, ...]) -> RunDat
 
 
 def _read_texts(folder: DataFolder, found: dict[str, Any], needs: tuple[str, ...]) -> dict[str, Any]:
-    """Return TF-IDF features of the texts of a folder without features; the words are those of the training texts."""
+    """Return the texts of a folder without features."""
     from tailwise.datasets.formats.text_lines import read_texts
-    from tailwise.models.text_features import TextFeatures
+    from tailwise.inputs.texts import text_rows
 
     if folder.features or "train" not in folder.texts:
         return {}
-    texts = {part: read_texts(path) for part, path in folder.texts.items() if part == "train" or "X_test" in needs}
-    for part, name in (("train", "Y"), ("test", "Y_test")):
+    is_tested = any(PLACES[name][0] == "test" for name in needs)
+    parts = {"train": "Y", "test": "Y_test"} if is_tested else {"train": "Y"}
+    texts = {}
+    for part, name in parts.items():
+        if part not in folder.texts:
+            continue
+        texts[f"X{name[1:]}"] = rows = text_rows(read_texts(folder.texts[part]))
         labels = found[name]
-        if part in texts and labels is not None and len(texts[part]) != labels.shape[0]:
+        if labels is not None and rows.size != labels.shape[0]:
             rule = f"{folder.texts[part]} must have a line for each of the {labels.shape[0]} instances"
-            msg = f"{rule}. Got {len(texts[part])} lines. Check the file."
+            msg = f"{rule}. Got {rows.size} lines. Check the file."
             raise FileError(msg)
-    features = TextFeatures().fit(texts["train"])
-    return {
-        name: features.transform(texts[part]) for part, name in (("train", "X"), ("test", "X_test")) if part in texts
-    }
+    return texts
+
+
+def read_corpora(
+    files: dict[str, Path],
+    needs: tuple[str, ...],
+    columns: TextColumns,
+    *,
+    names_file: Path | None = None,
+    path: Path | None = None,
+) -> RunData:
+    """Read files that hold texts and the names of labels; the labels are those of a file of names, or of training."""
+    from tailwise.datasets import load_label_names
+    from tailwise.datasets.formats.disk import input_errors_of
+    from tailwise.datasets.formats.labelled_texts import read_labelled_texts
+    from tailwise.inputs.tags import place_tags
+    from tailwise.inputs.texts import text_rows
+
+    names = None if names_file is None else load_label_names(names_file)
+    found: dict[str, Any] = {}
+    needed = {"train", *(PLACES[name][0] for name in needs)}  # training says which labels there are
+    parts = [part for part in ("train", "test") if part in files and part in needed]
+    for part in parts:
+        texts, labels = read_labelled_texts(files[part], columns.text, columns.labels)
+        ending = "" if part == "train" else "_test"
+        with input_errors_of(files[part]):
+            found[f"Y{ending}"], names = place_tags(labels, names, "labels")
+        found[f"X{ending}"] = text_rows(texts)
+    for name in needs:
+        if name not in found:
+            _refuse_missing(path or Path(), *PLACES[name])
+    roles = {f"{part} {what}": files[part] for part in parts for what in ("labels", "texts")}
+    roles |= {} if names_file is None else {"label names": names_file}
+    return RunData(**found, label_names=names, files=roles, path=path)
 
 
 def _load_parts(folder: DataFolder, needed: set[str]) -> tuple[Contents | None, Contents | None]:
@@ -178,7 +240,8 @@ def _refuse_missing(path: Path, part: str, what: str) -> NoReturn:
     short = SHORT[part]
     msg = (
         f"{path} must hold {what}, as X.{short}.npz with Y.{short}.npz, {short}_X_Xf.txt with {short}_X_Y.txt, "
-        f"or {part}.txt with both. Got none. List its files with: tailwise data info {path}"
+        f"or {part}.txt with both; or texts, as texts.{short}.txt with Y.{short}.npz, or {part}.tsv. Got none. "
+        f"List its files with: tailwise data info {path}"
     )
     raise FileError(msg)
 
@@ -194,55 +257,75 @@ def _list_files(folder: DataFolder) -> dict[str, Path]:
 
 def _take_matrices(source: Any, needs: tuple[str, ...]) -> RunData:
     from tailwise.datasets import LabelNames
-    from tailwise.inputs.matrices import canonical_csr
     from tailwise.metrics.evaluation_inputs import read_truth
     from tailwise.models.features import check_labels
 
-    names = (*PLACES, "label_names")
+    keys = (*PLACES, "label_names")
     get = source.get if isinstance(source, Mapping) else lambda name: getattr(source, name, None)
-    given = {name: get(name) for name in names}
+    given = {name: get(name) for name in keys}
     missing = [name for name in needs if given[name] is None]
     if missing:
-        came = ", ".join(name for name in names if given[name] is not None) or "none of them"
+        came = ", ".join(name for name in keys if given[name] is not None) or "none of them"
         msg = (
             f"data must be a folder, or hold matrices named {', '.join(needs)}. Got {type(source).__name__} with "
             f"{came}. Use dict(X=..., Y=..., X_test=..., Y_test=...)."
         )
         raise InputError(msg)
-    given |= _features_of_texts(given)
-    X, X_test = (None if given[name] is None else canonical_csr(given[name], name) for name in ("X", "X_test"))
-    Y = None if given["Y"] is None or X is None else check_labels(given["Y"], X.shape[0])
-    Y_test = None if given["Y_test"] is None else read_truth(given["Y_test"]).matrix
-    return RunData(X, Y, X_test, Y_test, LabelNames.of(given["label_names"]))
+    names = LabelNames.of(given["label_names"])
+    X, X_test = (None if given[name] is None else _as_rows(given[name], name) for name in ("X", "X_test"))
+    Y, names = _read_own_labels(given["Y"], names, "Y")
+    Y_test, names = _read_own_labels(given["Y_test"], names, "Y_test")
+    Y = None if Y is None or X is None else check_labels(Y, X.shape[0])
+    return RunData(X, Y, X_test, None if Y_test is None else read_truth(Y_test).matrix, names)
 
 
-def _features_of_texts(given: dict[str, Any]) -> dict[str, Any]:
-    """Return TF-IDF features where X holds texts."""
-    from tailwise.inputs.texts import are_texts
-    from tailwise.models.text_features import TextFeatures
+def _read_own_labels(labels: Any, names: LabelNames | None, name: str) -> tuple[Any, LabelNames | None]:
+    """Return a matrix and the names of its columns where labels are given by name; anything else as it is."""
+    from tailwise.inputs.tags import are_tags, list_tags, place_tags
 
-    if given["X"] is None or not are_texts(given["X"]):
-        return {}
-    features = TextFeatures().fit(given["X"])
-    names = [name for name in ("X", "X_test") if given[name] is not None]
-    return {name: features.transform(given[name]) for name in names}
+    return place_tags(list_tags(labels, name), names, name) if are_tags(labels) else (labels, names)
+
+
+def _as_rows(rows: Any, name: str) -> Any:
+    from tailwise.inputs.matrices import canonical_csr
+    from tailwise.inputs.texts import are_texts, check_texts, text_rows
+    from tailwise.models.side_by_side import SideBySide
+
+    if are_texts(rows):
+        return text_rows(check_texts(rows, name))
+    return rows if isinstance(rows, SideBySide) else canonical_csr(rows, name)
 
 
 def _check_shapes(data: RunData) -> None:
-    """Refuse training and test data with different numbers of features, labels or instances."""
+    """Refuse training and test data of different kinds, or with other numbers of features, labels or instances."""
+    _check_kinds(data)
     for first, second, axis, what in (
         ("X", "X_test", 1, "features"),
         ("Y", "Y_test", 1, "labels"),
         ("X_test", "Y_test", 0, "instances"),
     ):
         one, other = getattr(data, first), getattr(data, second)
-        if one is not None and other is not None and one.shape[axis] != other.shape[axis]:
+        is_known = one is not None and other is not None and axis < min(len(one.shape), len(other.shape))
+        if is_known and one.shape[axis] != other.shape[axis]:
             rule = f"{_title(data, second)} must have the {one.shape[axis]} {what} of {_title(data, first)}"
             msg = f"{rule}. Got {other.shape[axis]}."
             raise InputError(msg)
 
 
+def _check_kinds(data: RunData) -> None:
+    from tailwise.models.choosing import kind_of_rows
+
+    if data.X is None or data.X_test is None:
+        return
+    one, other = kind_of_rows(data.X), kind_of_rows(data.X_test)
+    if one != other:
+        rule = f"{_title(data, 'X_test')} must hold {one}, as {_title(data, 'X')} does"
+        msg = f"{rule}. Got {other}. Pass the same kind of input for training and test."
+        raise InputError(msg)
+
+
 def _title(data: RunData, name: str) -> str:
     """Return the name of a matrix for error messages: its file, or its key."""
-    role = f"{PLACES[name][0]} {'features' if name.startswith('X') else 'labels'}"
-    return data.files[role].name if role in data.files else name
+    kinds = ("features", "texts") if name.startswith("X") else ("labels",)
+    roles = [f"{PLACES[name][0]} {kind}" for kind in kinds]
+    return next((data.files[role].name for role in roles if role in data.files), name)

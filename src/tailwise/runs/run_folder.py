@@ -19,8 +19,9 @@ from tailwise.runs.record import REMEDY, Record
 from tailwise.utilities import LabelPriors
 
 RUN_RECORD, RUN_CONFIG, REPORT = "run.json", "run.toml", "report.html"
+MODEL_FILE = "model.tailwise"
 RUN_FILES = (
-    *("model.tree", "calibrator.npz", "probabilities.npz", "selection.npz", "selection.tsv", "truth.npz"),
+    *(MODEL_FILE, "calibrator.npz", "probabilities.npz", "selection.npz", "selection.tsv", "truth.npz"),
     *("priors.npz", "labels.txt", RUN_CONFIG, RUN_RECORD),
 )
 

@@ -40,6 +40,8 @@ class DataFolder:
         Label names; pairs to exclude from the evaluation of the test set.
     texts : dict of str to Path
         The files of texts, texts.trn.txt and texts.tst.txt, with a line per instance.
+    corpora : dict of str to Path
+        The files that hold texts and labels, train and test as .tsv, .csv or .jsonl, of a folder without other labels.
     """
 
     path: Path
@@ -48,6 +50,7 @@ class DataFolder:
     names: Path | None = None
     filter: Path | None = None
     texts: dict[str, Path] = field(default_factory=dict)
+    corpora: dict[str, Path] = field(default_factory=dict)
 
     def load(self, part: str) -> Contents:
         """Read labels, features (None if missing) and names of a part, "train" or "test"."""
@@ -78,9 +81,10 @@ class DataFolder:
 def open_folder(path: str | os.PathLike[str]) -> DataFolder:
     """Find the files of a data set in a folder or one of its subfolders.
 
-    There are three layouts: X.trn.npz, Y.trn.npz, X.tst.npz and Y.tst.npz, with labels.txt; train.txt and test.txt of
-    the Extreme Classification Repository (also as NAME_train.txt and NAME_test.txt); and its split form with
-    trn_X_Xf.txt, trn_X_Y.txt, tst_X_Xf.txt and tst_X_Y.txt. Text may be compressed (.gz). Parts may be missing.
+    There are four layouts: X.trn.npz, Y.trn.npz, X.tst.npz and Y.tst.npz, with labels.txt; train.txt and test.txt of
+    the Extreme Classification Repository (also as NAME_train.txt and NAME_test.txt); its split form with trn_X_Xf.txt,
+    trn_X_Y.txt, tst_X_Xf.txt and tst_X_Y.txt; and texts with labels, train and test as .tsv, .csv or .jsonl. Instead of
+    features there may be texts.trn.txt and texts.tst.txt. Text may be compressed (.gz). Parts may be missing.
 
     Examples
     --------
@@ -140,12 +144,14 @@ def _widened(contents: Contents, n_labels: int, n_features: int) -> Contents:
 
 def _look(folder: Path) -> DataFolder | None:
     files = {each.name: each for each in sorted(folder.iterdir()) if each.is_file()}
+    names = next((files[name] for name in NAMES if name in files), None)
+    excluded = files.get("filter_labels_test.txt")
     for find in (_find_npz, _find_split, _find_whole):
         labels, features = find(files)
         if labels:
-            names = next((files[name] for name in NAMES if name in files), None)
-            return DataFolder(folder, labels, features, names, files.get("filter_labels_test.txt"), _find_texts(files))
-    return None
+            return DataFolder(folder, labels, features, names, excluded, _find_texts(files))
+    corpora = _find_corpora(files)
+    return DataFolder(folder, {}, {}, names, excluded, corpora=corpora) if corpora else None
 
 
 Found = tuple[dict[str, Path], dict[str, Path]]
@@ -162,6 +168,17 @@ def _find_npz(files: dict[str, Path]) -> Found:
 def _find_texts(files: dict[str, Path]) -> dict[str, Path]:
     names = {part: (f"texts.{short}.txt", f"texts.{short}.txt.gz") for part, short in PARTS.items()}
     return {part: files[name] for part, choices in names.items() for name in choices if name in files}
+
+
+def _find_corpora(files: dict[str, Path]) -> dict[str, Path]:
+    """Find train.tsv, train.csv or train.jsonl, and the same for test; skip a part with several."""
+    found = {}
+    for part in PARTS:
+        names = [f"{part}.{kind}{pack}" for kind in ("tsv", "csv", "jsonl") for pack in ("", ".gz")]
+        matches = [files[name] for name in names if name in files]
+        if len(matches) == 1:
+            found[part] = matches[0]
+    return found
 
 
 def _find_split(files: dict[str, Path]) -> Found:

@@ -22,6 +22,7 @@ from tailwise.inputs.label_names import LabelNames
 
 __all__ = [
     "ONE_DOCUMENT",
+    "list_corpus",
     "read_corpus",
     "read_corpus_blocks",
     "read_documents",
@@ -64,13 +65,18 @@ def _unranked(contents: Contents) -> Contents:
 
 
 def _list_documents(path: Any) -> Iterator[ListedRow]:
+    for line, (_, uris) in enumerate(list_corpus(path), 1):
+        yield ListedRow(line, uris, [1.0] * len(uris))
+
+
+def list_corpus(path: Any) -> Iterator[tuple[str, list[str]]]:
+    """Yield the text and the subjects of each document, a document per line."""
     with opened_text(path) as file:
         for line, raw in enumerate(file, 1):
-            subjects = _decode(path, line, raw).rpartition("\t")[2]
+            text, _, subjects = _decode(path, line, raw).rpartition("\t")
             if b"\t" not in raw or not SUBJECTS.fullmatch(subjects):
                 refuse_line(path, line, "a text, a tab, and subjects such as <uri> <uri>", subjects[:EXCERPT])
-            uris = list(dict.fromkeys(URI.findall(subjects)))
-            yield ListedRow(line, uris, [1.0] * len(uris))
+            yield text, list(dict.fromkeys(URI.findall(subjects)))
 
 
 def _decode(path: Any, line: int, raw: bytes) -> str:

@@ -7,13 +7,13 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from tailwise.datasets.formats.annif import starts_corpus
+from tailwise.datasets.formats.annif import list_corpus, starts_corpus
 from tailwise.datasets.formats.csv_tables import decode_line, read_header
 from tailwise.datasets.formats.disk import input_errors_of, opened_text, parse_json, without_packing
 from tailwise.errors import FileError
 from tailwise.inputs.texts import check_texts
 
-__all__ = ["read_texts"]
+__all__ = ["COLUMN", "is_corpus", "list_column", "list_objects", "read_header_of", "read_texts"]
 
 COLUMN = "text"
 
@@ -22,14 +22,45 @@ def read_texts(path: str | os.PathLike[str], column: str = COLUMN) -> list[str]:
     """Read the texts of a file, in its order; `column` is that of tables and of JSON lines."""
     kind = os.path.splitext(without_packing(path))[1]
     if kind == ".jsonl":
-        texts = list(_read_records(path, column))
-    elif kind == ".csv" or (kind == ".tsv" and not _is_corpus(path)):
-        texts = _read_column(path, column)
+        texts = [record[column] for _, record in list_objects(path, column)]
+    elif kind == ".csv" or (kind == ".tsv" and not is_corpus(path)):
+        texts = [text for text, _ in list_column(path, column)]
     else:
-        texts = [line.rpartition("\t")[0] if kind == ".tsv" else line for line in _read_lines(path)]
+        texts = [text for text, _ in list_corpus(path)] if kind == ".tsv" else list(_read_lines(path))
         _refuse_blank_lines(path, texts)
     with input_errors_of(path):
         return check_texts(texts)
+
+
+def list_objects(path: Any, column: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of JSON lines that have a key, with their line numbers."""
+    for number, line in enumerate(_read_lines(path), 1):
+        try:
+            record = parse_json(line)
+            record[column]
+        except (ValueError, KeyError, TypeError) as error:
+            msg = f"{path}, line {number}: expected a JSON object with the key {column!r}. Got {line[:60]!r}. Fix it."
+            raise FileError(msg) from error
+        yield number, record
+
+
+def list_column(path: Any, column: str, other: str | None = None) -> Iterator[tuple[str, str]]:
+    """Yield the fields of one or two columns of a table, "" where a row is too short."""
+    header, mark = read_header(path)
+    if column not in header:
+        msg = f"{path} must have the column {column!r}. It has {', '.join(header)}. Rename it, or choose a column."
+        raise FileError(msg)
+    place, second = header.index(column), len(header) if other is None else header.index(other)
+    with opened_text(path) as file:
+        rows = csv.reader((decode_line(path, line) for line in file), delimiter=mark)
+        for row in list(rows)[1:]:
+            if row:
+                yield row[place] if place < len(row) else "", row[second] if second < len(row) else ""
+
+
+def read_header_of(path: Any) -> list[str]:
+    """Return the names of the columns of a table."""
+    return read_header(path)[0]
 
 
 def _refuse_blank_lines(path: Any, texts: list[str]) -> None:
@@ -42,7 +73,8 @@ def _refuse_blank_lines(path: Any, texts: list[str]) -> None:
         raise FileError(msg)
 
 
-def _is_corpus(path: Any) -> bool:
+def is_corpus(path: Any) -> bool:
+    """Whether the first line is that of an Annif corpus."""
     with opened_text(path) as file:
         return starts_corpus(file.readline())
 
@@ -51,23 +83,3 @@ def _read_lines(path: Any) -> Iterator[str]:
     with opened_text(path) as file:
         for line in file:
             yield decode_line(path, line).rstrip("\n")
-
-
-def _read_records(path: Any, column: str) -> Iterator[Any]:
-    for number, line in enumerate(_read_lines(path), 1):
-        try:
-            yield parse_json(line)[column]
-        except (ValueError, KeyError, TypeError) as error:
-            msg = f"{path}, line {number}: expected a JSON object with the key {column!r}. Got {line[:60]!r}. Fix it."
-            raise FileError(msg) from error
-
-
-def _read_column(path: Any, column: str) -> list[str]:
-    header, mark = read_header(path)
-    if column not in header:
-        msg = f"{path} must have the column {column!r}. It has {', '.join(header)}. Rename it, or choose a column."
-        raise FileError(msg)
-    place = header.index(column)
-    with opened_text(path) as file:
-        rows = list(csv.reader((decode_line(path, line) for line in file), delimiter=mark))[1:]
-    return [row[place] if place < len(row) else "" for row in rows if row]

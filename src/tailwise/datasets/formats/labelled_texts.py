@@ -1,0 +1,105 @@
+"""Files that hold both texts and labels: Annif corpora, CSV, TSV and JSON lines with a row per document."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple, NoReturn
+
+from tailwise.datasets.formats.annif import list_corpus, starts_corpus
+from tailwise.datasets.formats.disk import input_errors_of, opened_text, parse_json, without_packing
+from tailwise.datasets.formats.text_lines import COLUMN, is_corpus, list_column, list_objects, read_header_of
+from tailwise.errors import FileError
+from tailwise.inputs.texts import check_texts
+
+__all__ = ["LabelledTexts", "find_label_column", "holds_texts", "read_labelled_texts"]
+
+LABEL_COLUMNS = ("labels", "subjects", "subject_uris", "tags")
+MARKS = re.compile(r"[;|\n]")  # between labels in a field of a table
+NUMBERS = re.compile(rb"[-+0-9.,:eE\s]*")
+MATRICES = (".npz", ".npy", ".svm", ".parquet", ".store")
+
+
+class LabelledTexts(NamedTuple):
+    """Texts, and the names of the labels of each."""
+
+    texts: list[str]
+    labels: list[list[str]]
+
+
+def read_labelled_texts(path: str | os.PathLike[str], text: str = COLUMN, labels: str | None = None) -> LabelledTexts:
+    """Read texts and labels of a file; `text` and `labels` are columns of tables and keys of JSON lines.
+
+    Labels are a list in JSON lines; in a table they are separated by ``;`` or ``|``, URIs also by blanks.
+    """
+    kind = os.path.splitext(without_packing(path))[1]
+    if kind == ".tsv" and is_corpus(path):
+        pairs = list(list_corpus(path))
+    elif kind == ".jsonl":
+        pairs = list(_list_records(path, text, labels))
+    elif kind in (".csv", ".tsv"):
+        own = find_label_column(path, read_header_of(path), labels)
+        pairs = [(words, _split(field)) for words, field in list_column(path, text, own)]
+    else:
+        msg = f"{path} must hold texts and labels, as .csv, .tsv or .jsonl. Got {kind or 'no suffix'!r}. Rename it."
+        raise FileError(msg)
+    with input_errors_of(path):
+        return LabelledTexts(check_texts([words for words, _ in pairs]), [names for _, names in pairs])
+
+
+def find_label_column(path: Any, names: list[str], given: str | None) -> str:
+    """Return the column of labels: the one given, or one with a usual name."""
+    found = next((name for name in ((given,) if given else LABEL_COLUMNS) if name in names), None)
+    if found is None:
+        wanted = repr(given) if given else ", ".join(LABEL_COLUMNS)
+        msg = f"{path} must have a column of labels: {wanted}. It has {', '.join(names)}. Name it: --label-column NAME."
+        raise FileError(msg)
+    return found
+
+
+def holds_texts(path: str | os.PathLike[str], column: str = COLUMN) -> bool:
+    """Whether a file looks like texts rather than features."""
+    name = without_packing(path)
+    kind = os.path.splitext(name)[1]
+    if kind in MATRICES or os.path.isdir(path):
+        return False
+    with opened_text(path) as file:
+        line = file.readline()
+    if kind == ".jsonl":
+        try:
+            first = parse_json(line)
+        except ValueError:
+            return False
+        return isinstance(first, dict) and column in first
+    if kind in (".csv", ".tsv"):
+        return (kind == ".tsv" and starts_corpus(line)) or column in read_header_of(path)
+    return NUMBERS.fullmatch(line) is None
+
+
+def _list_records(path: Any, text: str, labels: str | None) -> Iterator[tuple[Any, list[str]]]:
+    for number, record in list_objects(path, text):
+        key = labels or next((name for name in LABEL_COLUMNS if name in record), LABEL_COLUMNS[0])
+        found = record.get(key)
+        if isinstance(found, list):
+            names: list[Any] = [each.get("uri") if isinstance(each, dict) else each for each in found]
+            if all(isinstance(each, str) and each for each in names):
+                yield record[text], list(dict.fromkeys(names))
+                continue
+        _refuse_record(path, number, key, found)
+
+
+def _refuse_record(path: Any, number: int, key: str, found: Any) -> NoReturn:
+    msg = (
+        f"{path}, line {number}: expected a list of labels, as text, in {key!r}. Got {found!r:.60}. "
+        "Fix it, or name the key: --label-column NAME."
+    )
+    raise FileError(msg)
+
+
+def _split(field: str) -> list[str]:
+    """Split a field of labels; URIs are also separated by blanks."""
+    names = [name.strip() for name in MARKS.split(field)]
+    if any("://" in name for name in names):
+        names = [part.strip("<>") for name in names for part in name.split()]
+    return list(dict.fromkeys(name for name in names if name))

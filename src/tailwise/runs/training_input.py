@@ -1,0 +1,51 @@
+"""What ``tailwise train`` and ``tailwise predict`` read: a folder, two files, or one file of texts and labels."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from tailwise.errors import FileError
+from tailwise.runs.run_data import RunData, TextColumns, read_corpora, read_data
+
+
+def read_training(paths: list[str], columns: TextColumns) -> RunData:
+    """Read features or texts and labels: of a folder, of a file with both, or of two files."""
+    if len(paths) == 1 and os.path.isfile(paths[0]):
+        return read_corpora({"train": Path(paths[0])}, ("X", "Y"), columns, path=Path(paths[0]).parent)
+    if len(paths) == 1:
+        return read_data(paths[0], needs=("X", "Y"), columns=columns)
+    from tailwise.datasets.formats.read_write import as_labels, load_contents
+
+    contents = load_contents(paths[1])
+    labels = as_labels(contents.matrix, paths[1])
+    return RunData(_read_rows(paths[0], columns.text), labels, label_names=contents.label_names)
+
+
+def _read_rows(path: str, column: str) -> Any:
+    from tailwise.datasets import load_features
+    from tailwise.datasets.formats.labelled_texts import holds_texts
+    from tailwise.datasets.formats.text_lines import read_texts
+    from tailwise.inputs.texts import text_rows
+
+    return text_rows(read_texts(path, column)) if holds_texts(path, column) else load_features(path)
+
+
+def read_rows_for(model: Any, model_path: str, path: str, column: str) -> Any:
+    """Read texts or features to predict, as the model was trained; refuse the other kind."""
+    from tailwise.datasets import load_features
+    from tailwise.datasets.formats.labelled_texts import holds_texts
+    from tailwise.datasets.formats.text_lines import read_texts
+    from tailwise.inputs.texts import text_rows
+
+    reads_texts, are_texts = bool(getattr(model, "reads_texts_", False)), holds_texts(path, column)
+    if reads_texts and not are_texts:
+        hint = "Pass a file with a text per line, or a table with a column of texts (--text-column)."
+        msg = f"{path} must hold texts, on which {model_path} was trained. Got features, or another column. {hint}"
+        raise FileError(msg)
+    if are_texts and not reads_texts:
+        hint = "Pass features, or train on texts: tailwise train TEXTS LABELS -o MODEL."
+        msg = f"{path} must hold features, on which {model_path} was trained. Got texts. {hint}"
+        raise FileError(msg)
+    return text_rows(read_texts(path, column)) if reads_texts else load_features(path)

@@ -1,0 +1,280 @@
+"""Models by name on the command line, on features and on texts."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import tailwise as tw
+from tailwise.cli.main import main
+from tailwise.datasets import load, load_selection
+
+WORDS = ("tree", "tail", "label")
+RUN = ("run", "data", "-u", "macro-f1", "-k", "1", "-o", "out")
+
+
+def draw(n, seed):
+    random = np.random.default_rng(seed)
+    labels = random.integers(3, size=n)
+    return [f"the {WORDS[label]} number {i % 7}" for i, label in enumerate(labels)], labels
+
+
+@pytest.fixture
+def texts(tmp_path, monkeypatch):
+    """A folder with texts and labels, as working folder."""
+    monkeypatch.chdir(tmp_path)
+    Path("data").mkdir()
+    for part, n in (("trn", 60), ("tst", 20)):
+        words, labels = draw(n, n)
+        Path(f"data/texts.{part}.txt").write_text("\n".join(words) + "\n")
+        sp.save_npz(f"data/Y.{part}.npz", sp.csr_array(np.eye(3)[labels]))
+    Path("data/labels.txt").write_text("\n".join(WORDS) + "\n")
+    Path("new.txt").write_text("an old tree\na short tail\n")
+    return tmp_path
+
+
+def read_record():
+    return json.loads(Path("out/run.json").read_text())
+
+
+# Features
+
+
+@pytest.fixture
+def features(data_folder, monkeypatch):
+    monkeypatch.chdir(data_folder.parent)
+    return data_folder.parent
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "parameters"),
+    [
+        ((), "ensemble", {"folds": None, "tree__C": None, "members": [["tree", "tree", "all"]]}),
+        (("--n-trees", "2"), "ensemble", {"tree__n_trees": 2}),
+        (("--model", "tree", "--model-option", "n_trees=2"), "tree", {"n_trees": 2}),
+        (("--model", "neighbours", "--model-option", "temperature=0.1"), "neighbours", {"temperature": 0.1}),
+        (("--model", "ensemble", "--model-option", "neighbours__n_neighbours=5"), "ensemble", {"split": "random"}),
+        (("--model", "text", "--model-option", "size=8", "--model-option", "epochs=2"), "text", {"size": 8}),
+    ],
+    ids=str,
+)
+def test_a_run_with_any_model_is_repeated_from_its_configuration(features, capsys, words, name, parameters):
+    assert main([*RUN, "--json", *words]) == 0
+    printed, record = json.loads(capsys.readouterr().out), read_record()
+    assert printed["model"] == record["model"]
+    assert record["model"]["name"] == name
+    assert record["model"]["why"] == ("asked for" if "--model" in words else record["model"]["why"])
+    found = record["configuration"]["model"]["parameters"]
+    for key, value in parameters.items():
+        assert found[key][: len(value)] == value if isinstance(value, list) else found[key] == value
+    assert main(["run", "--config", "out/run.toml", "-o", "again", "--quiet"]) == 0
+    for file in ("selection.npz", "probabilities.npz", "model.tailwise", "run.toml"):
+        assert Path("out", file).read_bytes() == Path("again", file).read_bytes()
+    assert tw.Run.load("again").model.kind == name
+
+
+def test_the_default_is_the_ensemble_of_python(features):
+    assert main([*RUN, "--quiet"]) == 0
+    X, Y, X_test = (load(f"data/{name}.npz") for name in ("X.trn", "Y.trn", "X.tst"))
+    expected = tw.Ensemble().fit(X, Y)
+    np.testing.assert_array_equal(load("out/probabilities.npz").toarray(), expected.predict_proba(X_test).toarray())
+    members = read_record()["model"]["members"]
+    assert {name: each["share"] for name, each in members.items()} == expected.shares_
+    assert read_record()["model"]["weights"] == expected.weights_
+    assert read_record()["model"]["calibration_error"] == expected.calibration_error_
+
+
+@pytest.mark.parametrize("words", [(), ("--model", "neighbours"), ("--model", "text", "--model-option", "epochs=2")])
+def test_trained_and_predicted_step_by_step(features, words):
+    assert main([*RUN, "--quiet", *words]) == 0
+    assert main(["train", "data", "-o", "trained.model", "--quiet", *words]) == 0
+    assert main(["predict", "trained.model", "data/X.tst.npz", "-o", "p.npz", "--quiet"]) == 0
+    assert Path("trained.model").read_bytes() == Path("out/model.tailwise").read_bytes()
+    assert Path("p.npz").read_bytes() == Path("out/probabilities.npz").read_bytes()
+
+
+REFUSED = {
+    "name": ((*RUN, "--model", "forest"), "model must be one of tree, ensemble, neighbours, text. Got 'forest'."),
+    "option": ((*RUN, "--model", "tree", "--model-option", "n_tree=2"), "Got 'n_tree'. Did you mean n_trees?"),
+    "value": ((*RUN, "--model", "neighbours", "--model-option", "temperature=-1"), "temperature must be a finite"),
+    "tree option": ((*RUN, "--model", "neighbours", "--n-trees", "2"), "need --model tree or ensemble. Got n_trees"),
+    "beam": ((*RUN, "--beam", "2"), "need a label tree. Got the model 'ensemble'. Use model='tree' (--model tree)"),
+    "method": ((*RUN, "--method", "tree", "--model", "text"), "need a label tree. Got the model 'text'."),
+    "embeddings": ((*RUN, "--embeddings", "folder"), "embeddings (--embeddings) are made from texts. Got features."),
+    "train": (("train", "data", "-o", "out", "--model", "forest"), "--model must be one of tree"),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), REFUSED.values(), ids=REFUSED)
+def test_bad_options(features, capsys, words, message):
+    assert main([*words]) == 2
+    assert message in capsys.readouterr().err
+    assert [path.name for path in features.iterdir()] == ["data"]
+
+
+def test_an_option_without_a_value(features, capsys):
+    with pytest.raises(SystemExit):
+        main([*RUN, "--model-option", "n_trees"])
+    assert "must be written as key=value. Got 'n_trees'" in capsys.readouterr().err
+
+
+# Texts
+
+
+@pytest.mark.parametrize("name", ["tree", "neighbours", "ensemble", "text"])
+def test_a_model_trained_on_texts_predicts_new_texts(texts, name):
+    more = ("--model-option", "epochs=3", "--model-option", "size=16") if name == "text" else ()
+    assert main([*RUN, "--quiet", "--model", name, *more]) == 0
+    assert main(["train", "data", "-o", "trained.model", "--quiet", "--model", name, *more]) == 0
+    assert main(["predict", "trained.model", "data/texts.tst.txt", "-o", "p.npz", "--quiet"]) == 0
+    np.testing.assert_allclose(load("p.npz").toarray(), load("out/probabilities.npz").toarray(), rtol=1e-5)
+    assert main(["predict", "out/model.tailwise", "new.txt", "-o", "new.csv", "--quiet"]) == 0
+    found = load("new.csv", label_names=list(WORDS)).toarray()
+    assert found.argmax(axis=1).tolist() == [0, 1]
+    assert tw.Run.load("out").model.predict_proba(["a label"], top=1).indices.tolist() == [2]
+    assert read_record()["metrics"]["macro-f1"] > 0.9
+
+
+def test_a_run_on_texts_is_repeated_from_its_configuration(texts):
+    words = ("--model-option", "features__words=[1,2]", "--model-option", "tree__C=2")
+    assert main([*RUN, "--quiet", *words]) == 0
+    record = read_record()
+    assert record["model"]["why"].startswith("default for texts")
+    assert record["configuration"]["model"]["parameters"]["features__words"] == [1, 2]
+    assert main(["run", "--config", "out/run.toml", "-o", "again", "--quiet"]) == 0
+    for file in ("selection.npz", "model.tailwise", "run.toml"):
+        assert Path("out", file).read_bytes() == Path("again", file).read_bytes()
+
+
+def test_labels_are_selected_on_a_tree_of_texts(texts):
+    assert main(["run", "data", "-u", "coverage", "-k", "1", "-o", "out", "--method", "tree", "--quiet"]) == 0
+    record = read_record()
+    assert record["model"]["why"] == "default: labels are selected on a label tree itself"
+    assert load_selection("out/selection.npz").labels.shape == (20, 1)
+
+
+def test_a_calibrator_for_texts(texts):
+    words = ("--calibration", "platt", "--folds", "2", "--model", "tree")
+    assert main([*RUN, "--quiet", *words]) == 0
+    words = ("--calibrator", "c.npz", *words)
+    assert main(["train", "data", "-o", "trained.model", "--quiet", *words]) == 0
+    assert Path("c.npz").read_bytes() == Path("out/calibrator.npz").read_bytes()
+
+
+MISMATCHES = {
+    "features for texts": ("predict texts.model features.npz -o p.npz", "features.npz must hold texts, on which"),
+    "texts for features": ("predict features.model new.txt -o p.npz", "new.txt must hold features, on which"),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), MISMATCHES.values(), ids=MISMATCHES)
+def test_texts_and_features_are_not_confused(texts, capsys, words, message):
+    tw.save("features.npz", np.eye(60))
+    assert main(["train", "data", "-o", "texts.model", "--model", "tree", "--quiet"]) == 0
+    files = ("features.npz", "data/Y.trn.npz")
+    assert main(["train", *files, "-o", "features.model", "--model", "tree", "--quiet"]) == 0
+    assert main(words.split()) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("p.npz").exists()
+
+
+# Texts and labels in one file
+
+LABELLED = {
+    "corpus.tsv": "{text}\t<http://x/{label}>\n",
+    "table.csv": '"{text}",http://x/{label}\n',
+    "lines.jsonl": '{{"text": "{text}", "labels": ["http://x/{label}"]}}\n',
+}
+HEADERS = {"table.csv": "text,labels\n"}
+
+
+def write_labelled(path, kind, n, seed):
+    lines = [LABELLED[kind].format(text=text, label=WORDS[label]) for text, label in zip(*draw(n, seed), strict=True)]
+    path.write_text(HEADERS.get(kind, "") + "".join(lines))
+
+
+@pytest.mark.parametrize("kind", LABELLED)
+def test_texts_and_labels_in_one_file(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    Path("data").mkdir()
+    suffix = Path(kind).suffix
+    for part, n in (("train", 60), ("test", 20)):
+        write_labelled(Path("data", f"{part}{suffix}"), kind, n, n)
+    assert main([*RUN, "--quiet"]) == 0
+    record = read_record()
+    assert set(record["inputs"]) == {f"train{suffix}", f"test{suffix}"}
+    assert record["metrics"]["macro-f1"] > 0.9
+    assert Path("out/labels.txt").read_text().split() == sorted(f"http://x/{word}" for word in WORDS)
+    assert main(["train", f"data/train{suffix}", "-o", "trained.model", "--quiet"]) == 0
+    assert Path("trained.model").read_bytes() == Path("out/model.tailwise").read_bytes()
+    assert main(["predict", "trained.model", f"data/test{suffix}", "-o", "p.csv", "--top", "1", "--quiet"]) == 0
+    assert "http://x/tail" in Path("p.csv").read_text()
+
+
+def test_columns_of_texts_and_labels(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("data").mkdir()
+    for part, n in (("train", 60), ("test", 20)):
+        rows = [f"{text},{WORDS[label]};{WORDS[0]}" for text, label in zip(*draw(n, n), strict=True)]
+        Path(f"data/{part}.csv").write_text("title,keywords\n" + "\n".join(rows) + "\n")
+    assert main([*RUN, "--text-column", "title", "--quiet"]) == 2
+    assert "must have a column of labels: labels, subjects, subject_uris, tags. It has title" in capsys.readouterr().err
+    columns = ("--text-column", "title", "--label-column", "keywords")
+    assert main([*RUN, *columns, "--quiet"]) == 0
+    assert main(["run", "--config", "out/run.toml", "-o", "again", "--quiet"]) == 0
+    assert Path("out/selection.npz").read_bytes() == Path("again/selection.npz").read_bytes()
+    assert main(["predict", "out/model.tailwise", "data/test.csv", "-o", "p.npz"]) == 2
+    assert main(["predict", "out/model.tailwise", "data/test.csv", "-o", "p.npz", *columns[:2], "--quiet"]) == 0
+
+
+def test_labels_that_training_does_not_know_are_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("data").mkdir()
+    Path("data/train.tsv").write_text("a tree\t<tree>\na tail\t<tail>\n" * 30)
+    Path("data/test.tsv").write_text("a leaf\t<leaf>\na tree\t<tree>\n")
+    assert main([*RUN, "--quiet"]) == 2
+    assert "Got 'leaf' in row 0, which no training instance has. Remove it" in capsys.readouterr().err
+    assert not Path("out").exists()
+    Path("data/labels.txt").write_text("leaf\ntail\ntree\n")
+    assert main([*RUN, "--quiet"]) == 0
+
+
+# Experiments
+
+
+def test_the_main_table_with_another_model(features, capsys):
+    words = ("experiment", "main", "--data", "data", "--out", "main", "-k", "2")
+    assert main([*words, "--model", "neighbours", "--model-option", "n_neighbours=5"]) == 0
+    assert "about 0.0 GPU hours" in " ".join(capsys.readouterr().out.split())
+    record = json.loads(Path("main/experiment.json").read_text())
+    assert record["data"]["model"]["parameters"]["n_neighbours"] == 5
+    assert any("these probabilities are from the model 'neighbours'" in note for note in record["notes"])
+    assert tw.load_model("main/model.tailwise").kind == "neighbours"
+    assert main([*words, "--overwrite", "--quiet"]) == 0
+    assert tw.load_model("main/model.tailwise").kind == "tree"
+
+
+def test_an_experiment_on_texts(texts):
+    words = ("experiment", "main", "--data", "data", "--out", "main", "-k", "1", "--quiet")
+    assert main([*words]) == 0
+    X, Y, X_test = Path("data/texts.trn.txt"), load("data/Y.trn.npz"), Path("data/texts.tst.txt")
+    expected = tw.OnTexts(tw.LabelTree()).fit(X.read_text().splitlines(), Y)
+    np.testing.assert_array_equal(
+        load("main/probabilities-top100.npz").toarray(),
+        expected.predict_proba(X_test.read_text().splitlines()).toarray(),
+    )
+
+
+REFUSED_EXPERIMENTS = {
+    "tree needed": (("label-tree", "--model", "neighbours"), "need a label tree. Got the model 'neighbours'"),
+    "both": (("main", "--probabilities", "data/Y.tst.npz", "--model", "tree"), "--probabilities need no model."),
+    "name": (("main", "--model", "forest"), "--model must be one of tree"),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), REFUSED_EXPERIMENTS.values(), ids=REFUSED_EXPERIMENTS)
+def test_experiments_refuse_models(features, capsys, words, message):
+    assert main(["experiment", *words, "--data", "data", "--out", "main"]) == 2
+    assert message in capsys.readouterr().err
