@@ -11,6 +11,7 @@ import argparse
 import re
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,11 +40,11 @@ def make_blocks(n: int, m: int, seed: int = 0) -> Iterator[Contents]:
         yield Contents(build_csr(values.ravel(), labels.ravel(), pointers, (rows, m)))
 
 
-def read_memory() -> tuple[float, float]:
-    """Anonymous memory at present and resident memory at most, in GB."""
-    text = Path("/proc/self/status").read_text()
-    found = {name: int(size) for name, size in re.findall(r"(\w+):\s+(\d+) kB", text)}
-    return found["RssAnon"] / 1e6, found["VmHWM"] / 1e6
+def read_memory() -> float:
+    """Anonymous memory at present, in GB."""
+    found = re.search(r"RssAnon:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert found is not None
+    return int(found[1]) / 1e6
 
 
 def timed(name: str, n_entries: int, work) -> object:
@@ -57,23 +58,34 @@ def timed(name: str, n_entries: int, work) -> object:
 
 
 class Watch:
-    """The most anonymous memory that was seen after a pass."""
+    """The most anonymous memory that was seen in some work, twenty times a second."""
 
     def __init__(self) -> None:
-        self.most, self.passes = 0.0, 0
+        self.most, self.passes, self._ends = 0.0, 0, threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.set()
+        self._thread.join()
 
     def __call__(self, _: object) -> None:
-        self.most, self.passes = max(self.most, read_memory()[0]), self.passes + 1
+        self.passes += 1
+
+    def _look(self) -> None:
+        while not self._ends.wait(0.05):
+            self.most = max(self.most, read_memory())
 
 
 def measure(name: str, source: object, n_entries: int, options: argparse.Namespace, **more: object) -> tw.Selection:
     """One selection: time, passes, anonymous memory."""
-    watch = Watch()
     call = {"expectation": options.expectation, "method": "ascent", "max_passes": options.passes}
-    found = timed(name, n_entries, lambda: tw.select(source, "macro-f1", 5, **call, on_pass=watch, **more))
-    print(
-        f"  {watch.passes} passes, expected {found.expected:.9f}, {watch.most:.2f} GB of anonymous memory after a pass"
-    )
+    with Watch() as watch:
+        found = timed(name, n_entries, lambda: tw.select(source, "macro-f1", 5, **call, on_pass=watch, **more))
+    print(f"  {watch.passes} passes, expected {found.expected:.9f}, at most {watch.most:.2f} GB of anonymous memory")
     for message in found.messages:
         print(f"  {message}")
     return found

@@ -37,8 +37,11 @@ def same(first, second):
 
 
 def edit(store, **changes):
-    header = json.loads((store / "store.json").read_text())
-    (store / "store.json").write_text(json.dumps({**header, **changes}))
+    """Change what the header says, and its checksum with it."""
+    header = {**json.loads((store / "store.json").read_text()), **changes}
+    header.pop("checksum")
+    checksum = zlib.crc32(json.dumps(header, sort_keys=True).encode())
+    (store / "store.json").write_text(json.dumps({**header, "checksum": checksum}))
 
 
 def test_what_goes_in_comes_out(store, matrix):
@@ -165,13 +168,51 @@ def test_header_disagrees_with_itself(store):
     [
         ({"kind": "shoe shop"}, "does not say that this is a tailwise store"),
         ({"n_labels": "many"}, "does not state the sizes"),
+        ({"n_instances": 40.0}, "does not state the sizes"),
+        ({"n_labels": True}, "does not state the sizes"),
+        ({"is_open": 0}, "does not state the sizes"),
+        ({"files": []}, "does not describe the arrays"),
         ({"files": {"labels.npy": 3}}, "does not describe the arrays"),
+        ({"files": {"../labels.npy": {"dtype": "<i4", "size": 0, "crc32": []}}}, "does not describe the arrays"),
         ({"version": 2}, "must be a store of version 1. Got version 2. Use the version of tailwise that wrote it"),
     ],
 )
 def test_damaged_header(store, changes, match):
     edit(store, **changes)
     refused(store, match)
+
+
+@pytest.mark.parametrize(
+    "change", [{"crc32": []}, {"crc32": [1, 2]}, {"crc32": ["1"]}, {"crc32": 1}, {"size": "3"}, {"dtype": "|O"}]
+)
+def test_header_that_describes_an_array_wrongly(store, change):
+    files = json.loads((store / "store.json").read_text())["files"]
+    files["probabilities.npy"].update(change)
+    edit(store, files=files)
+    refused(store, "does not describe the arrays")
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [
+        ('"n_labels": 12', '"n_labels": 14'),
+        ('"is_open": false', '"is_open": true'),
+        ('"size": 41', '"size": 42'),
+        ('"dtype": "<f4"', '"dtype": "<i4"'),
+    ],
+)
+def test_header_that_was_changed(store, word, other):
+    text = (store / "store.json").read_text()
+    assert word in text
+    (store / "store.json").write_text(text.replace(word, other))
+    refused(store, "its checksum differs, so that it was changed or is damaged")
+
+
+def test_header_without_a_checksum(store):
+    header = json.loads((store / "store.json").read_text())
+    header.pop("checksum")
+    (store / "store.json").write_text(json.dumps(header))
+    refused(store, "its checksum differs, so that it was changed or is damaged")
 
 
 def test_header_that_is_no_json(store):
@@ -305,10 +346,7 @@ def test_npz_in_blocks_that_is_damaged(tmp_path, matrix, monkeypatch):
 
 
 @pytest.mark.parametrize(("n_labels", "words"), [(3, "it says 3 labels, but"), (2**40, "more than numbers of labels")])
-def test_header_with_another_number_of_labels_is_refused(tmp_path, n_labels, words):
-    path = tmp_path / "a.store"
-    tw.save(path, np.random.default_rng(0).random((50, 8)))
-    file = path / "store.json"
-    file.write_text(file.read_text().replace('"n_labels": 8', f'"n_labels": {n_labels}'))
+def test_header_with_another_number_of_labels_is_refused(store, n_labels, words):
+    edit(store, n_labels=n_labels)
     with pytest.raises(FileError, match=words):
-        tw.select(path, "macro-f1", k=2)
+        tw.select(store, "macro-f1", k=2)

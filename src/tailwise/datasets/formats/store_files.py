@@ -10,19 +10,27 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tailwise.datasets.formats.contents import Contents
-from tailwise.datasets.formats.disk import file_errors_of, input_errors_of, parse_json, real, written_beside
+from tailwise.datasets.formats.disk import file_errors_of, input_errors_of, real
 from tailwise.datasets.formats.ordered_rows import refuse_empty
 from tailwise.datasets.formats.output_folders import FolderKind, claimed_folder
+from tailwise.datasets.formats.store_header import (
+    HEADER,
+    LABELS,
+    POINTERS,
+    PROBABILITIES,
+    read_header,
+    refuse_header,
+    write_header,
+)
 from tailwise.datasets.formats.stored_arrays import (
     AGAIN,
     ArrayWriter,
@@ -48,15 +56,13 @@ __all__ = [
     "list_store",
     "map_candidates",
     "map_store",
-    "read_header",
     "read_store",
     "read_store_blocks",
     "store_folder",
     "write_store",
 ]
 
-SUFFIX, HEADER, KIND, VERSION = ".store", "store.json", "tailwise store", 1
-POINTERS, LABELS, PROBABILITIES = "pointers.npy", "labels.npy", "probabilities.npy"
+SUFFIX = ".store"
 INSTANCES, NAMES, TITLES = "instance-ids", "label-ids", "label-titles"
 MOST_ENTRIES = 2**31 - 1  # what the index of a sparse matrix of scipy can count without copying the labels
 ENTRIES_AT_ONCE = 1 << 22  # candidates of a block
@@ -136,16 +142,13 @@ class StoreWriter:
             if self._names.titles is not None:
                 self._append_texts(TITLES, self._names.titles)
         header = {
-            "kind": KIND,
-            "version": VERSION,
             "n_instances": self.n_instances,
             "n_labels": self._n_labels,
             "n_entries": self._n_entries,
             "is_open": self._is_open,
             "files": {name: writer.close() for name, writer in self._arrays.items()},
         }
-        with written_beside(self._folder / HEADER) as file:
-            file.write(json.dumps(header, indent=1).encode())
+        write_header(self._folder, header)
 
     def abandon(self) -> None:
         """Close all files."""
@@ -198,56 +201,6 @@ class StoreWriter:
 # Reading
 
 
-def read_header(path: Any) -> dict[str, Any]:
-    """The header of a store, checked as far as it can be without the arrays."""
-    file = Path(path) / HEADER
-    try:
-        header = parse_json(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        rule = f"{path} must be a finished store, with {HEADER}"
-        msg = f"{rule}. Reading that failed: {error.strerror or error}. {AGAIN}"
-        raise FileError(msg) from error
-    except ValueError as error:
-        _refuse_header(file, f"it is no JSON: {error}")
-    if not isinstance(header, dict) or header.get("kind") != KIND:
-        _refuse_header(file, f"it does not say that this is a {KIND}")
-    if header.get("version") != VERSION:
-        msg = (
-            f"{path} must be a store of version {VERSION}. Got version {header.get('version')!r}. "
-            "Use the version of tailwise that wrote it, or a newer one; or make the store again."
-        )
-        raise FileError(msg)
-    _check_sizes(file, header)
-    return header
-
-
-def _check_sizes(file: Path, header: dict[str, Any]) -> None:
-    sizes: list[Any] = [header.get(name) for name in ("n_instances", "n_labels", "n_entries")]
-    if not all(type(size) is int and size >= 0 for size in sizes):
-        _refuse_header(file, "it does not state the sizes")
-    files = header.get("files")
-    if not isinstance(files, dict) or not all(map(_is_array, files.items())):
-        _refuse_header(file, "it does not describe the arrays")
-    n, n_labels, n_entries = sizes
-    if n_labels > np.iinfo(np.int32).max:
-        _refuse_header(file, f"it says {n_labels:,} labels, more than numbers of labels can tell apart")
-    wanted = {POINTERS: ("<i8", n + 1), LABELS: ("<i4", n_entries), PROBABILITIES: ("<f4", n_entries)}
-    for name, (dtype, size) in wanted.items():
-        if (files.get(name, {}).get("dtype"), files.get(name, {}).get("size")) != (dtype, size):
-            _refuse_header(file, f"its sizes disagree with what it says of {name}")
-
-
-def _is_array(entry: tuple[Any, Any]) -> bool:
-    name, known = entry
-    is_described = isinstance(known, dict) and {"dtype", "size", "crc32"} <= known.keys()
-    return os.path.basename(name) == name and is_described and type(known["size"]) is int
-
-
-def _refuse_header(file: Path, reason: str) -> NoReturn:
-    msg = f"{file} must be the header of a store. It is damaged: {reason}. {AGAIN}"
-    raise FileError(msg)
-
-
 def map_store(path: Any, *, verify: bool = True) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """The header of a store and its arrays, mapped; checksums are compared once in a process."""
     folder = real(path)
@@ -279,7 +232,7 @@ def _verify(folder: Path, header: dict[str, Any], arrays: dict[str, NDArray]) ->
     check_sums(each for _, each in pending)
     labels = arrays[LABELS]
     if pending and labels.size and not 0 <= labels.min() <= labels.max() < header["n_labels"]:
-        _refuse_header(folder / HEADER, f"it says {header['n_labels']:,} labels, but {LABELS} has others")
+        refuse_header(folder / HEADER, f"it says {header['n_labels']:,} labels, but {LABELS} has others")
     _verified.update(key for key, _ in pending)
 
 

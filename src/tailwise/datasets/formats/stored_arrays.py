@@ -17,7 +17,7 @@ from tailwise.errors import FileError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ArrayWriter", "check_sums", "map_array", "pack_texts", "unpack_texts"]
+__all__ = ["ArrayWriter", "check_sums", "count_pieces", "map_array", "pack_texts", "unpack_texts"]
 
 HEADER = 128  # bytes before the numbers; a number of entries of any length fits
 PIECE = 1 << 26  # bytes that have one checksum
@@ -68,6 +68,11 @@ class ArrayWriter:
     def _end_piece(self) -> None:
         self._sums.append(self._sum)
         self._sum, self._filled = 0, 0
+
+
+def count_pieces(n_bytes: int) -> int:
+    """How many checksums an array of this size has."""
+    return -(-n_bytes // PIECE)
 
 
 def map_array(path: Path, known: dict[str, Any]) -> NDArray:
