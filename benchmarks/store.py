@@ -1,8 +1,10 @@
 """Large batches: a store made in streaming, selection from it and from memory, two threads and a local Dask cluster.
 
-    python benchmarks/store.py [--entries 1e8] [--folder DIR] [--expectation semi] [--parts convert,threads,memory,dask]
+    python benchmarks/store.py [--entries 1e8] [--folder DIR] [--expectations semi,exact]
+        [--parts convert,threads,memory,dask] [--workers 2]
 
-The store is made in a folder of its own, which is removed at the end: 8 bytes a candidate, twice that for `convert`.
+The store is made in a folder of its own, which is removed at the end: 8 bytes a candidate. Kernels are compiled, and
+checksums compared, before anything is measured.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import tailwise as tw
 from tailwise.datasets import Contents, convert
 from tailwise.datasets.formats.output_folders import claimed_folder
 from tailwise.datasets.formats.store_files import fill_store, store_folder
+from tailwise.datasets.store import Store
 from tailwise.inputs.matrices import build_csr
 
 PER_INSTANCE, PER_LABEL, BLOCK = 100, 330, 20_000
@@ -80,11 +83,15 @@ class Watch:
             self.most = max(self.most, read_memory())
 
 
-def measure(name: str, source: object, n_entries: int, options: argparse.Namespace, **more: object) -> tw.Selection:
+def measure(name: str, source: object, n_entries: int, expectation: str, passes: int, **more: object) -> tw.Selection:
     """One selection: time, passes, anonymous memory."""
-    call = {"expectation": options.expectation, "method": "ascent", "max_passes": options.passes}
+    call = {"expectation": expectation, "method": "ascent", "max_passes": passes}
     with Watch() as watch:
-        found = timed(name, n_entries, lambda: tw.select(source, "macro-f1", 5, **call, on_pass=watch, **more))
+        found = timed(
+            f"{name}, {expectation}",
+            n_entries,
+            lambda: tw.select(source, "macro-f1", 5, **call, on_pass=watch, **more),
+        )
     print(f"  {watch.passes} passes, expected {found.expected:.9f}, at most {watch.most:.2f} GB of anonymous memory")
     for message in found.messages:
         print(f"  {message}")
@@ -94,10 +101,11 @@ def measure(name: str, source: object, n_entries: int, options: argparse.Namespa
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--entries", type=float, default=1e8)
-    parser.add_argument("--expectation", default="semi")
+    parser.add_argument("--expectations", default="semi")
     parser.add_argument("--passes", type=int, default=6)
     parser.add_argument("--folder")
     parser.add_argument("--parts", default="convert,threads,memory,dask")
+    parser.add_argument("--workers", default="2", help="processes of the clusters, one after another")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="tailwise-store-", dir=options.folder))
     try:
@@ -107,39 +115,55 @@ def main() -> None:
 
 
 def run(folder: Path, options: argparse.Namespace) -> None:
-    n = max(8, int(options.entries) // PER_INSTANCE)
-    m = max(1000, int(options.entries) // PER_LABEL)
-    with claimed_folder(folder / "a.store", store_folder()) as draft:
-        timed("make", int(options.entries), lambda: fill_store(draft, make_blocks(n, m), "benchmark"))
-    store = tw.open_store(folder / "a.store")
-    print(store)
     if "convert" in options.parts:
         convert_some(folder)
-    tw.select(store, "macro-f1", 5, expectation=options.expectation, method="ascent", max_passes=1)  # compiles
-    first = None
+    small = make_store(folder / "small.store", 3_000_000)
+    for expectation in options.expectations.split(","):  # compiles
+        tw.select(small, "macro-f1", 5, expectation=expectation, method="ascent", max_passes=2)
+    if set(options.parts.split(",")) == {"convert"}:
+        return
+    store = make_store(folder / "a.store", int(options.entries))
+    print(store)
+    for expectation in options.expectations.split(","):
+        select_everywhere(store, expectation, options)
+
+
+def make_store(path: Path, n_entries: int) -> Store:
+    """A store of about so many candidates, block by block."""
+    n, m = max(8, n_entries // PER_INSTANCE), max(1000, n_entries // PER_LABEL)
+    with claimed_folder(path, store_folder()) as draft:
+        timed("make", n_entries, lambda: fill_store(draft, make_blocks(n, m), "benchmark"))
+    return timed("open, checksums", n_entries, lambda: tw.open_store(path))
+
+
+def select_everywhere(store: Store, expectation: str, options: argparse.Namespace) -> None:
+    """The same selection from the store, on clusters and from memory."""
+    rest, found = (store.n_entries, expectation, options.passes), []
     if "threads" in options.parts:
-        first = measure("store, threads", store, store.n_entries, options)
-    if "dask" in options.parts:
+        found.append(measure("store, threads", store, *rest))
+    for n_workers in map(int, options.workers.split(",")) if "dask" in options.parts else ():
         from tailwise.engines.dask_cluster import Dask, local_cluster
 
-        with local_cluster(2) as address:
+        with local_cluster(n_workers) as address:
             engine = Dask(address)
-            found = measure("store, Dask, 2 processes", store, store.n_entries, options, engine=engine)
+            found.append(measure(f"store, Dask, {n_workers} processes", store, *rest, engine=engine))
             engine.close()
-        print("  the same labels:", first is None or found.labels.tobytes() == first.labels.tobytes())
     if "memory" in options.parts:
         matrix = tw.load(store)
         matrix.data, matrix.indices = np.array(matrix.data), np.array(matrix.indices)
-        found = measure("memory, threads", matrix, store.n_entries, options)
-        print("  the same labels:", first is None or found.labels.tobytes() == first.labels.tobytes())
+        found.append(measure("memory, threads", matrix, *rest))
+    print("the same labels everywhere:", len({each.labels.tobytes() for each in found}) == 1, flush=True)
 
 
 def convert_some(folder: Path) -> None:
-    """Ten million candidates, from .npz and from Parquet."""
-    matrix = build_all(100_000, 30_000)
-    for name in ("b.npz", "b.parquet"):
-        tw.save(folder / name, matrix)
-        timed(f"convert {name}", matrix.nnz, lambda name=name: convert(folder / name, folder / f"{name}.store"))
+    """Twenty million candidates, from .npz and from Parquet; after a few, which load and compile what is needed."""
+    for n in (1000, 200_000):
+        matrix = build_all(n, 30_000)
+        for name in ("b.npz", "b.parquet"):
+            tw.save(folder / name, matrix)
+            target = folder / f"{name}.store"
+            timed(f"convert {name}", matrix.nnz, lambda name=name, target=target: convert(folder / name, target))
+            shutil.rmtree(target)
 
 
 def build_all(n: int, m: int):

@@ -24,7 +24,9 @@ from tailwise.engines.dask_messages import (
     Part,
     Placed,
     Snapshot,
+    narrowed,
     pack,
+    prepare_worker,
     propose_on_worker,
     release,
     size_of,
@@ -84,6 +86,8 @@ class Dask:
     def __init__(self, client: Any, *, folder: str | os.PathLike[str] | None = None, patience: float = 30.0) -> None:
         self._patience, self._folder = float(patience), folder
         self._client, self._is_own = self._connect(client)
+        self._preparing: list[Any] = []
+        self._prepare_workers()
         self._threads = Threads(None)
         self.workers = self._threads.workers
         self._temporary = ""
@@ -108,6 +112,12 @@ class Dask:
                 "Check the address and that it runs: dask scheduler."
             )
             raise ClusterError(msg) from error
+
+    def _prepare_workers(self) -> None:
+        """Have all workers import what they need, without waiting; one that cannot will say so when it is asked."""
+        for address in self._client.nthreads():
+            task = self._client.submit(prepare_worker, key=f"prepare-{address}", workers=[address], pure=False)
+            self._preparing.append(task)
 
     def __enter__(self) -> Dask:
         self._threads.__enter__()
@@ -158,7 +168,7 @@ class Dask:
         moves.counts[: group.size] = 0
 
         def snapshot() -> Snapshot:
-            return Snapshot(self._files_of(rows), self._recipe, slots, positions, state)
+            return Snapshot(self._files_of(rows), self._recipe, narrowed(slots), narrowed(positions), state)
 
         threads = self._find_workers()
         edges = np.cumsum([0, *threads.values()]) * group.size // sum(threads.values())

@@ -23,7 +23,20 @@ if TYPE_CHECKING:
     from tailwise.kernels.row_ascent import Moves, Touched
     from tailwise.kernels.rows import Rows
 
-__all__ = ["Files", "Packed", "Part", "Placed", "Snapshot", "pack", "propose_on_worker", "release", "size_of", "unpack"]
+__all__ = [
+    "Files",
+    "Packed",
+    "Part",
+    "Placed",
+    "Snapshot",
+    "narrowed",
+    "pack",
+    "prepare_worker",
+    "propose_on_worker",
+    "release",
+    "size_of",
+    "unpack",
+]
 
 MOST_KEPT = 4  # searches of which a worker keeps a copy
 
@@ -70,7 +83,7 @@ class Snapshot(NamedTuple):
 
     files: Files
     recipe: Any  # returns the terms; addresses of compiled formulas hold in one process only
-    slots: NDArray
+    slots: NDArray  # of any type of integers, as are the positions
     positions: NDArray
     state: Any
 
@@ -107,6 +120,17 @@ def release() -> str:
     return str(import_module("tailwise").__version__)
 
 
+def prepare_worker() -> None:
+    """Import what proposals need, which takes a new process a second, while the driver is busy with other things."""
+    import_module("tailwise.kernels.row_ascent")
+
+
+def narrowed(array: NDArray) -> NDArray:
+    """The same integers in the smallest type that holds them, for a message."""
+    largest = max(int(array.max(initial=0)), -int(array.min(initial=0)))
+    return array.astype(np.min_scalar_type(-largest - 1), copy=False)
+
+
 def size_of(message: Any) -> int:
     """Bytes of the arrays in a message."""
     if isinstance(message, np.ndarray):
@@ -118,10 +142,9 @@ def pack(moves: Moves, rows: NDArray, names: NDArray, value_type: Any) -> Packed
     """The moves of some rows, under other names."""
     counts, k = moves.counts[rows], moves.positions.shape[1]
     is_used = np.arange(k) < counts[:, :, None]
-    small = np.int16 if moves.positions[rows].max(initial=0) < np.iinfo(np.int16).max else np.int32
     return Packed(
         names.astype(np.int32 if names.max(initial=0) < 2**31 else np.int64),
-        moves.positions[rows].astype(small),
+        narrowed(moves.positions[rows]),
         counts.astype(np.int8 if k < 128 else np.int32),
         moves.labels[rows][is_used],
         moves.values[rows][is_used].astype(value_type),
@@ -200,7 +223,14 @@ def _make_copy(snapshot: Snapshot, version: int) -> Copy:
     terms, state = snapshot.recipe()[0], _own(snapshot.state)
     _, touched = make_buffers(state.counts.shape[0], state.counts.shape[0], 1)  # room for every label
     return Copy(
-        version, snapshot.recipe, rows, terms, np.array(snapshot.slots), np.array(snapshot.positions), state, touched
+        version,
+        snapshot.recipe,
+        rows,
+        terms,
+        snapshot.slots.astype(np.int64),
+        snapshot.positions.astype(np.int32),
+        state,
+        touched,
     )
 
 
