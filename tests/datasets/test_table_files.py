@@ -348,3 +348,27 @@ def test_an_empty_id_is_not_written(tmp_path, column, came):
     with pytest.raises(InputError, match=f"must have an id in every row. Got {came}. Rename it, or use .jsonl"):
         tw.select(scores, "precision", 1).save(tmp_path / "a.csv")
     assert not (tmp_path / "a.csv").exists()
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
+def test_columns_that_are_found_by_their_names_are_said_once(tmp_path, capsys, name):
+    table = pd.DataFrame({"user_id": ["u", "v"], "item_id": ["x", "y"], "score": [0.5, 0.25]})
+    writers = {"a.csv": lambda path: table.to_csv(path, index=False), "a.parquet": table.to_parquet}
+    writers.get(name, lambda path: table.to_json(path, orient="records", lines=True))(tmp_path / name)
+    expected = "Columns found by their names: instance from 'user_id', label from 'item_id', probability from 'score'."
+    assert tw.select(tmp_path / name, "macro-f1", 1).messages == (expected,)
+    named = {"instance": "user_id", "label": "item_id", "probability": "score"}
+    assert tw.select(tmp_path / name, "macro-f1", 1, **named).messages == ()
+    command = [
+        "select",
+        str(tmp_path / name),
+        "-u",
+        "macro-f1",
+        "-k",
+        "1",
+        "-o",
+        str(tmp_path / "out.csv"),
+        "--verbose",
+    ]
+    assert main(command) == 0
+    assert capsys.readouterr().err.count("instance from 'user_id'") == 1

@@ -225,6 +225,10 @@ class Candidates:
         names, ids = label_names or self.label_names, instance_ids or self.instance_ids
         return self._like(*self.rows, n_labels=len(names or ()) or self.n_labels, label_names=names, instance_ids=ids)
 
+    def with_messages(self, messages: tuple[str, ...]) -> Candidates:
+        """Return the same candidates with what is to be said about how they were read."""
+        return self._like(*self.rows, origin=self.origin._replace(messages=messages)) if messages else self
+
     def with_labels(self, more: Ids) -> Candidates:
         """Return the same candidates with further labels that are candidates of no instance, by their ids."""
         assert self.label_names is not None
@@ -314,7 +318,8 @@ def _from_path(path: str | os.PathLike[str], n_labels: int | None, columns: Mapp
     from tailwise.inputs.paths import load_all_labels, names_for  # imports every format, which most callers do not need
 
     contents = load_all_labels(path, n_labels=n_labels, columns=columns)
-    return _from_csr(contents.matrix, label_names=names_for(contents, path), instance_ids=contents.instance_names)
+    names, origin = names_for(contents, path), Origin(messages=contents.messages)
+    return _from_csr(contents.matrix, label_names=names, instance_ids=contents.instance_names, origin=origin)
 
 
 def _from_table(table: Any, n_labels: int | None, columns: Mapping[str, str] | None) -> Candidates:

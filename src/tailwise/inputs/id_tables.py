@@ -10,6 +10,7 @@ Which columns of a table are ids
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -21,7 +22,14 @@ from tailwise.inputs.checks import check_numbering, check_size
 from tailwise.inputs.ids import Ids
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import as_array, as_numbers, build_csr, canonical_csr, check_most_labels
-from tailwise.inputs.table_columns import choose_columns, column_values, factorise, list_columns, open_table
+from tailwise.inputs.table_columns import (
+    choose_columns,
+    column_values,
+    describe_columns,
+    factorise,
+    list_columns,
+    open_table,
+)
 from tailwise.inputs.wide_tables import is_wide, read_wide
 from tailwise.kernels.rows import find_disorder
 
@@ -135,23 +143,17 @@ def _read_entries(
 ) -> TableEntries:
     chosen = () if given is None else tuple(given) if isinstance(given, Mapping) else ("instance", "label")
     is_plain = {part: part not in chosen and found[part] == part for part in ("instance", "label")}
-    instances = _read_part(frame, found["instance"], "instance", name, may_number=is_plain["instance"])
-    labels = _read_labels(frame, found["label"], name, n_labels, may_number=is_plain["label"])
+    with ThreadPoolExecutor(1) as other:  # ids are numbered without the lock of the interpreter
+        options = {"may_number": is_plain["instance"]}
+        reading = other.submit(_read_part, frame, found["instance"], "instance", name, **options)
+        labels = _read_labels(frame, found["label"], name, n_labels, may_number=is_plain["label"])
+        instances = reading.result()
     values = np.ones(instances.numbers.size, np.float32)
     if "probability" in found:
         values = as_numbers(column_values(frame, found["probability"], name), name)
     ranks = column_values(frame, found["rank"], "rank") if "rank" in found else None
     matrix, ranks = _arrange(instances, labels, values, ranks, name)
-    return TableEntries(matrix, instances.ids, labels.ids, ranks, library, _describe(found, chosen))
-
-
-def _describe(found: dict[str, Any], chosen: tuple[str, ...]) -> tuple[str, ...]:
-    """Say which columns are read, unless their names say so or the caller did."""
-    guessed = {part: column for part, column in found.items() if part not in chosen and column != part}
-    if not guessed:
-        return ()
-    text = ", ".join(f"{part} from {column!r}" for part, column in guessed.items())
-    return (f"Columns found by their names: {text}.",)
+    return TableEntries(matrix, instances.ids, labels.ids, ranks, library, describe_columns(found, chosen))
 
 
 def _read_labels(frame: Any, column: Any, name: str, n_labels: int | None, *, may_number: bool) -> _Part:

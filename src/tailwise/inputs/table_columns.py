@@ -5,13 +5,14 @@ Tables of any library that narwhals knows are read: pandas, polars, pyarrow, das
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tailwise.errors import InputError
 from tailwise.inputs.ids import Ids, is_missing
+from tailwise.inputs.value_numbers import ValueNumbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +22,7 @@ __all__ = [
     "PARTS",
     "choose_columns",
     "column_values",
+    "describe_columns",
     "factorise",
     "is_table",
     "list_columns",
@@ -98,6 +100,15 @@ def _as_mapping(columns: Mapping[str, str] | Sequence[str] | None) -> dict[str, 
     return {part: column for part, column in columns.items() if column is not None}
 
 
+def describe_columns(found: Mapping[str, Any], chosen: Collection[str]) -> tuple[str, ...]:
+    """Say which columns are read, unless their names say so or the caller did."""
+    guessed = {part: column for part, column in found.items() if part not in chosen and column != part}
+    if not guessed:
+        return ()
+    text = ", ".join(f"{part} from {column!r}" for part, column in guessed.items())
+    return (f"Columns found by their names: {text}.",)
+
+
 def list_columns(names: Sequence[Any]) -> str:
     """The columns of a table, for error messages."""
     some = ", ".join(map(str, names[:20]))
@@ -142,6 +153,8 @@ def _encode(series: Any) -> tuple[NDArray, NDArray]:
         return _encode_plainly(series.to_list())
     column = series.to_arrow()
     column = pyarrow.chunked_array([column]) if isinstance(column, pyarrow.Array) else column
+    if str(column.type) in ("string", "large_string") and column.null_count == 0:
+        return _number_texts(column.chunks)
     if not pyarrow.types.is_dictionary(column.type):
         return _read_dictionary(column.dictionary_encode())
     codes, values = _read_dictionary(column.unify_dictionaries())
@@ -155,6 +168,12 @@ def _encode(series: Any) -> tuple[NDArray, NDArray]:
 def _is_arrow_text(column: Any) -> bool:
     """Whether a column of pandas holds text in the memory of pyarrow, which numbers it faster than pandas."""
     return getattr(column.dtype, "storage", None) == "pyarrow"
+
+
+def _number_texts(chunks: Sequence[Any]) -> tuple[NDArray, NDArray]:
+    numbers = ValueNumbers("text")
+    codes = [numbers.number(chunk) for chunk in chunks]
+    return np.concatenate([np.zeros(0, np.int32), *codes]), _as_objects(numbers.values(0, len(numbers)))
 
 
 def _read_dictionary(column: Any) -> tuple[NDArray, NDArray]:

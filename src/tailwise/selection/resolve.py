@@ -137,6 +137,7 @@ def find_candidates(source: Source, columns: dict[str, str] | None, context: Any
     """The candidates of the input; a context with labels of other ids adds these, as candidates of no instance."""
     of_table = columns if source.contents is None else None  # those of a file were named when it was read
     candidates = Candidates.of(source.probabilities, columns=of_table).with_names(source.names, source.instance_ids)
+    candidates = candidates if source.contents is None else candidates.with_messages(source.contents.messages)
     others = getattr(context, "label_names", None)
     if others is None or candidates.label_names is None:
         return candidates

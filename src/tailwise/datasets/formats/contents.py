@@ -41,6 +41,8 @@ class Contents:
         The names of the columns, and the ids of the rows; a tuple or list of these is converted.
     is_open : bool
         Whether there may be more labels than columns, because the file lists labels without stating their number.
+    messages : tuple of str
+        Which columns of a file were read, if they were found by names other than instance, label and probability.
     """
 
     matrix: sp.csr_array
@@ -51,6 +53,7 @@ class Contents:
     label_names: LabelNames | None = None
     instance_names: Ids | None = None
     is_open: bool = False
+    messages: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "instance_names", Ids.of(self.instance_names))

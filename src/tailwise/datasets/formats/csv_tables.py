@@ -45,7 +45,7 @@ def read_header(path: Any) -> tuple[list[str], str]:
 def open_csv(path: Any, columns: Any = None) -> LongFile:
     """Open a file with a row per entry."""
     names, mark = read_header(path)
-    found, is_plain = find_columns(path, names, columns)
+    found, is_plain, messages = find_columns(path, names, columns)
 
     def read_batches(as_text: frozenset[str]) -> Iterator[dict[str, Any]]:
         return _read_by_arrow(path, found, mark, names, as_text) if _has_arrow() else read_plainly(as_text)
@@ -53,7 +53,7 @@ def open_csv(path: Any, columns: Any = None) -> LongFile:
     def read_plainly(as_text: frozenset[str]) -> Iterator[dict[str, Any]]:
         return _read_plainly(path, found, mark, as_text)
 
-    return LongFile(path, found, is_plain, {}, read_batches, read_plainly)
+    return LongFile(path, found, is_plain, {}, read_batches, read_plainly, messages)
 
 
 def _has_arrow() -> bool:

@@ -41,7 +41,7 @@ def open_parquet(path: Any, columns: Any = None) -> LongFile:
     with opened(path) as file:
         table = _open_table(file, path)
         schema, notes = table.schema_arrow, _read_notes(table, path)
-    found, is_plain = find_columns(path, schema.names, columns)
+    found, is_plain, messages = find_columns(path, schema.names, columns)
     texts = [found[part] for part in ("instance", "label") if _is_text(schema, found[part])]
     encoded = [column for column in texts if _is_encoded(table.metadata, column)]
 
@@ -49,7 +49,7 @@ def open_parquet(path: Any, columns: Any = None) -> LongFile:
         for parts in _read_batches(path, found, {"read_dictionary": encoded}):
             yield {part: _as_text(column) if part in as_text else column for part, column in parts.items()}
 
-    return LongFile(path, found, is_plain, notes, read_batches)
+    return LongFile(path, found, is_plain, notes, read_batches, messages=messages)
 
 
 def _as_text(column: Any) -> Any:

@@ -63,7 +63,7 @@ def open_records(path: Any, records: Any, given: Any = None) -> LongFile:
     first: Any = next(iter(records()), (1, {}))[1]
     if not isinstance(first, dict):
         refuse_line(path, 1, "an object", str(first)[:EXCERPT])
-    columns, is_plain = find_columns(path, list(first), given)
+    columns, is_plain, messages = find_columns(path, list(first), given)
 
     def read_batches(as_text: frozenset[str]) -> Iterator[dict[str, Any]]:
         rows: list[dict[str, Any]] = []
@@ -74,7 +74,7 @@ def open_records(path: Any, records: Any, given: Any = None) -> LongFile:
                 rows = []
         yield _columns_of(rows, columns, as_text)
 
-    return LongFile(path, columns, is_plain, {}, read_batches)
+    return LongFile(path, columns, is_plain, {}, read_batches, messages=messages)
 
 
 def _check(path: Any, number: int, record: Any, columns: dict[str, str]) -> dict[str, Any]:

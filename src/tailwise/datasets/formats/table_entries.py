@@ -14,7 +14,7 @@ from tailwise.datasets.formats.ordered_rows import check_numbers, refuse_empty
 from tailwise.errors import FileError
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import build_csr
-from tailwise.inputs.table_columns import choose_columns, list_columns
+from tailwise.inputs.table_columns import choose_columns, describe_columns, list_columns
 from tailwise.kernels.rows import find_disorder
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class LongFile(NamedTuple):
         a part "is_empty", it says which instances have no labels; the other parts then have no such rows.
     slower : callable, optional
         Yields the same if ``batches`` raises Unreadable.
+    messages : tuple of str
+        Which columns were found by their names.
     """
 
     path: Any
@@ -57,9 +59,18 @@ class LongFile(NamedTuple):
     notes: dict[str, Any]
     batches: Batches
     slower: Batches | None = None
+    messages: tuple[str, ...] = ()
 
 
-def find_columns(path: Any, names: list[Any], columns: Any) -> tuple[dict[str, Any], dict[str, bool]]:
+class FoundColumns(NamedTuple):
+    """The columns of the parts, and what :class:`LongFile` says about them."""
+
+    columns: dict[str, Any]
+    is_plain: dict[str, bool]
+    messages: tuple[str, ...]
+
+
+def find_columns(path: Any, names: list[Any], columns: Any) -> FoundColumns:
     """Map parts to the columns of a file, and say for instances and labels whether their integers are numbers."""
     twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
     if twice is not None:
@@ -76,8 +87,9 @@ def find_columns(path: Any, names: list[Any], columns: Any) -> tuple[dict[str, A
             f"columns={tuple(own)} (--columns {','.join(own)})."
         )
         raise FileError(msg)
-    named = () if columns is None else columns if isinstance(columns, Mapping) else ("instance", "label")
-    return found, {part: part not in named and found[part] == part for part in ("instance", "label")}
+    named = () if columns is None else columns if isinstance(columns, Mapping) else tuple(found)[: len(columns)]
+    is_plain = {part: part not in named and found[part] == part for part in ("instance", "label")}
+    return FoundColumns(found, is_plain, describe_columns(found, named))
 
 
 def read_long(file: LongFile) -> Contents:
@@ -144,6 +156,7 @@ class EntryReader:
     def __init__(self, file: LongFile) -> None:
         notes = file.notes
         self._path, self._titles, self._shape = file.path, notes.get("titles"), notes.get("shape")
+        self._messages = file.messages
         self._width = self._shape[1] if self._shape else 1
         self._instances, self._labels = (
             IdNumbers(file.path, part, notes.get(f"{part}s"), is_plain=file.is_plain[part]) for part in file.is_plain
@@ -193,6 +206,7 @@ class EntryReader:
             label_names=self._name_labels(),
             instance_names=self._instances.ids(first, last),
             is_open=self._shape is None,
+            messages=self._messages,
         )
 
     def _name_labels(self) -> LabelNames | None:
@@ -258,7 +272,8 @@ def joined(path: Any, files: list[LongFile]) -> LongFile:
         return (parts for file in files for parts in (file.slower or file.batches)(as_text))
 
     notes = files[0].notes if len(files) == 1 else {}
-    return LongFile(path, files[0].columns, files[0].is_plain, notes, read_batches, read_slowly)
+    first = files[0]
+    return LongFile(path, first.columns, first.is_plain, notes, read_batches, read_slowly, first.messages)
 
 
 def _find_last_instance(rows: NDArray, path: Any) -> int:
