@@ -8,7 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 import tailwise as tw
 from tailwise.errors import InputError
-from tailwise.models.stacking import describe_pairs, expected_calibration_error, fit_stack, pool
+from tailwise.models.reliability import calibration_error
+from tailwise.models.stacking import describe_pairs, fit_stack, pool
 from tailwise.models.top_entries import keep_top
 
 X, Y = reference.random_data(13, n=60, m=15)
@@ -127,8 +128,8 @@ def test_groups_are_held_out_together():
 
 
 def test_the_error_of_calibration():
-    assert expected_calibration_error(np.full(30, 0.5), np.arange(30) % 2 == 0) == pytest.approx(1 / 30, abs=0.05)
-    assert expected_calibration_error(np.full(30, 0.9), np.zeros(30, bool)) == pytest.approx(0.9)
+    assert calibration_error(np.full(30, 0.5), np.arange(30) % 2 == 0) == pytest.approx(1 / 30, abs=0.05)
+    assert calibration_error(np.full(30, 0.9), np.zeros(30, bool)) == pytest.approx(0.9)
 
 
 def test_without_a_single_hit():
@@ -153,3 +154,47 @@ REFUSED = {
 def test_what_is_refused(words):
     with pytest.raises(InputError, match=words):
         REFUSED[words]()
+
+
+def test_shares_are_the_spread_of_what_members_say():
+    model = tw.Ensemble().fit(X, Y)
+    parts = np.abs(model.coefficients_ * model.scales_)[:6]
+    whole = parts.sum()
+    np.testing.assert_allclose(list(model.shares_.values()), [parts[:3].sum() / whole, parts[3:].sum() / whole])
+
+
+def test_ready_weights_need_no_second_fit(monkeypatch, tmp_path):
+    monkeypatch.setattr(tw.Ensemble, "_fit_stack", lambda *arguments: pytest.fail("fitted twice"))
+    model = tw.Ensemble(stacking="ready").fit(X[:3], Y[:3])  # too few rows to hold some out
+    assert list(model.weights_.values())[:2] == [0.25, -0.225]
+    assert np.isnan(model.calibration_error_)
+    model.save(tmp_path / "e.model")
+    loaded = tw.load_model(tmp_path / "e.model")
+    assert (loaded.predict_proba(X) != model.predict_proba(X)).nnz == 0
+    assert np.isnan(loaded.calibration_error_)
+    with pytest.raises(
+        InputError, match=r"stacking='ready' needs the members tree, neighbours, in this order\. Got nei"
+    ):
+        tw.Ensemble([("one", tw.Neighbours()), ("two", tw.LabelTree())], stacking="ready").fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", [tw.Ensemble, tw.Neighbours])
+def test_names_of_features(kind, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(X, columns=[f"word {j}" for j in range(X.shape[1])])
+    model = kind().fit(table, Y)
+    assert model.feature_names_in_.tolist() == list(table.columns)
+    model.save(tmp_path / "named.model")
+    for each in (model, tw.load_model(tmp_path / "named.model")):
+        with pytest.raises(InputError, match="feature names should match"):
+            each.predict_proba(table.rename(columns={"word 0": "other"}))
+    assert (model.predict_proba(table) != kind().fit(X, Y).predict_proba(X)).nnz == 0
+
+
+def test_parameters_of_members():
+    model = tw.Ensemble().set_params(tree__C=3.0, neighbours=tw.Neighbours(7), folds=2)
+    assert model.get_params()["tree__C"] == 3.0
+    assert model.get_params()["neighbours__n_neighbours"] == 7
+    assert tw.Ensemble().get_params(deep=False)["members"] is None
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        model.set_params(forest__C=1)

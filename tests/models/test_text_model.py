@@ -182,9 +182,16 @@ def test_checkpoints_of_lightxml_give_its_probabilities(tmp_path, with_groups):
         tokens = tokenizer([text], return_tensors="pt")
         tokens = {name: tokens[name] for name in ("input_ids", "attention_mask")}
         np.testing.assert_allclose(found, lightxml.probabilities(weights, encoder, tokens, groups, 2), atol=1e-5)
-    model.save(tmp_path / "model")
+    with pytest.raises(InputError, match=r"know the frequencies of its labels to be saved.*priors=training_labels"):
+        model.save(tmp_path / "model")
+    options = {"groups": groups, "shortlist": 2, "priors": np.eye(7)}
+    named = tw.TextModel.from_lightxml(tmp_path / "model.bin", folder, **options)
+    assert named.priors_.counts.tolist() == [1] * 7
+    named.save(tmp_path / "model")
     loaded = tw.load_model(tmp_path / "model")
     np.testing.assert_allclose(loaded.predict_proba(texts).toarray(), model.predict_proba(texts).toarray(), atol=1e-6)
+    with pytest.raises(InputError, match=r"priors must be those of the 7 labels of the checkpoint\. Got 3"):
+        tw.TextModel.from_lightxml(tmp_path / "model.bin", folder, **{**options, "priors": np.eye(3)})
 
 
 def test_other_checkpoints_are_refused(tmp_path):
@@ -319,3 +326,35 @@ def test_parameters_are_kept_without_functions(tmp_path):
     header = model.pack().header
     assert header["parameters"]["embeddings"] is None
     json.dumps(header)
+
+
+@pytest.mark.parametrize(("n_rows", "size", "negatives"), [(30, 8, 5), (30, 30, 3), (6, 8, 0), (30, 8, 12)])
+def test_candidates_are_drawn_as_often_as_the_correction_says(n_rows, size, negatives):
+    from tailwise.models.bag_training import log_inclusion
+
+    rng = np.random.default_rng(0)
+    Y = np.zeros((n_rows, 12), bool)
+    for label in range(12):
+        Y[rng.permutation(n_rows)[: label * n_rows // 12], label] = True
+    drawn = np.zeros(12)
+    for _ in range(4000):
+        rows = rng.permutation(n_rows)[:size]
+        is_candidate = Y[rows].any(axis=0)
+        is_candidate[rng.integers(12, size=negatives)] = True
+        drawn += is_candidate | (negatives == 12)
+    found = np.exp(log_inclusion(Y.sum(axis=0), n_rows, size, negatives))
+    np.testing.assert_allclose(found, drawn / 4000, atol=0.035)
+
+
+def test_without_held_out_rows_there_is_no_history():
+    assert (
+        tw.TextModel(size=4, epochs=2, validation=0).fit(["a tree", "a tail"] * 5, np.eye(2)[[0, 1] * 5]).history_ == []
+    )
+
+
+def test_a_checkpoint_of_other_texts_is_refused(tmp_path):
+    options = {"encoder": {"layers": 4, "size": 8, "heads": 1, "vocabulary": 60}, "epochs": 1, "validation": 0}
+    texts, labels = ["a tree", "a tail"] * 5, np.eye(2)[[0, 1] * 5]
+    tw.TextModel(**options, checkpoint=tmp_path / "c.pt").fit(texts, labels)
+    with pytest.raises(FileError, match=r"Got .* of other data or options"):
+        tw.TextModel(**options, checkpoint=tmp_path / "c.pt").fit(["a tail", "a tree"] * 5, labels)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tailwise as tw
+from tailwise.cli.main import main
 from tailwise.datasets import load, load_labels, load_priors, load_selection
 from tailwise.errors import InputError, MissingExtraError
 from tailwise.reports.page import build_page, load_plotly
@@ -24,6 +25,7 @@ SECTIONS = [
     "expected",
     "certificate",
     "reliability",
+    "model",
     "record",
 ]
 
@@ -286,6 +288,24 @@ def test_without_truth(make_run):
 def test_without_names(make_run):
     page = read(make_run(without=("labels.txt",)))
     assert re.search(r"label \d+", page.texts["labels"])
+
+
+def test_the_model_and_the_share_of_each_member(data_folder, tmp_path, page):
+    assert "from the model tree (asked for)" in page.texts["model"]
+    words = ("-u", "macro-f1", "-k", "2", "--quiet")
+    assert main(["run", str(data_folder), "-o", str(tmp_path / "out"), *words]) == 0
+    whole = read(tmp_path / "out")
+    shares = tw.Run.load(tmp_path / "out").model.shares_
+    assert whole.rows["model"][1:] == [[name, name, "all", percent(share)] for name, share in shares.items()]
+    assert sum(shares.values()) == pytest.approx(1)
+    assert "from the model ensemble (default for features: " in whole.texts["model"]
+
+
+def test_a_record_that_does_not_name_the_model(run_copy):
+    record = json.loads((run_copy / "run.json").read_text())
+    del record["model"]
+    (run_copy / "run.json").write_text(json.dumps(record))
+    assert "does not say which model was used" in read(run_copy).texts["model"]
 
 
 def test_without_a_proof(make_run):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 import torch
+from scipy.special import gammaln
 
 from tailwise.models.bag_network import BagNetwork, Batch, begin, best_labels, encode
 from tailwise.models.network_training import Training, train
@@ -90,12 +91,11 @@ class _Sampler:
 
     def __init__(self, rows: Rows, options: BagOptions, seed: int) -> None:
         self.rows, self.options, self.seed = rows, options, seed
-        n, self.n_labels = rows.Y.shape
+        self.n_labels = rows.Y.shape[1]
         self.negatives = min(options.negatives, self.n_labels)
-        shares = np.bincount(rows.Y.indices, minlength=self.n_labels) / n
-        absent = (1 - shares) ** min(options.batch_size, n) * (1 - self.negatives / self.n_labels)
-        self.shift = np.log(np.maximum(1 - absent, 1e-9)).astype(np.float32)
         self.labelled = np.flatnonzero(np.diff(rows.Y.indptr))
+        counts = np.bincount(rows.Y.indices, minlength=self.n_labels)
+        self.shift = log_inclusion(counts, self.labelled.size, options.batch_size, self.negatives).astype(np.float32)
 
     def batches(self, epoch: int) -> Iterator[_Sample]:
         """Draw the batches of an epoch."""
@@ -116,6 +116,24 @@ class _Sampler:
         device = self.options.device
         tensors = (torch.from_numpy(each).to(device) for each in (labels, targets, self.shift[labels]))
         return _Sample(Batch(self.rows.sparse, self.rows.dense, rows, device), *tensors)
+
+
+def log_inclusion(counts: NDArray, n_rows: int, batch_size: int, negatives: int) -> NDArray:
+    """Return the logarithm of the probability that each label is a candidate of a batch.
+
+    A batch holds `batch_size` different rows of `n_rows`, of which `counts` have the label; `negatives` labels are
+    drawn from all, with repetition, or all are candidates if there are as many.
+    """
+    n_labels, size = counts.size, min(batch_size, n_rows)
+    if negatives >= n_labels:
+        return np.zeros(n_labels)
+    # Hypergeometric: no row of the batch has the label; -inf where there are fewer rows without it than in a batch.
+    without = n_rows - counts
+    is_possible = without >= size
+    others = np.where(is_possible, without, size)
+    log_absent = gammaln(others + 1) - gammaln(others - size + 1) + gammaln(n_rows - size + 1) - gammaln(n_rows + 1)
+    log_absent = np.where(is_possible, log_absent, -np.inf) + negatives * np.log1p(-1 / n_labels)
+    return np.log(-np.expm1(np.minimum(log_absent, -1e-9)))
 
 
 def _loss(network: BagNetwork, sample: _Sample) -> Any:

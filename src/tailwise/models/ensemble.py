@@ -13,22 +13,25 @@ from sklearn.utils.validation import check_is_fitted
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_choice, check_size
 from tailwise.inputs.table_columns import is_table
-from tailwise.models.features import check_n_jobs, check_random, read_labels, refuse_texts
+from tailwise.models.features import check_feature_names, check_n_jobs, check_random, read_labels, refuse_texts
 from tailwise.models.label_tree import LabelTree
 from tailwise.models.member_parameters import get_deep, split_deep
 from tailwise.models.model import SavedModel, unpack_member
 from tailwise.models.model_file import Packed
 from tailwise.models.neighbours import Neighbours
+from tailwise.models.ready_stack import check_ready, ready_weights
+from tailwise.models.reliability import calibration_error
 from tailwise.models.side_by_side import PARTS, part_of
-from tailwise.models.stacking import OF_ALL, describe_pairs, expected_calibration_error, fit_stack, list_inputs, pool
+from tailwise.models.stacking import OF_ALL, describe_pairs, fit_stack, list_inputs, pool
 from tailwise.models.top_entries import keep_top
 from tailwise.models.tree_file import describe_fit, plain_parameters, restore_fit
 from tailwise.utilities import LabelPriors
 
 TOP = 100  # candidates of each member
-SPLITS = ("random", "time")
+SPLITS, STACKINGS = ("random", "time"), ("fit", "ready")
 FIFTHS = 5
 ROWS = 4096  # combined at once, so that memory does not grow with the number of rows
+OWN_PARAMETERS = ("folds", "split", "stacking", "n_jobs", "random_state", "progress")
 
 
 class Ensemble(SavedModel, BaseEstimator):
@@ -52,6 +55,9 @@ class Ensemble(SavedModel, BaseEstimator):
         Number of folds for out-of-fold predictions; by default one held-out fifth, which takes less time.
     split : {"random", "time"}
         Which rows are held out: random ones, or the last fifth, for rows in order of time.
+    stacking : {"fit", "ready"}
+        Whether the weights of the regression are fitted on held-out rows, or ready ones are used, which takes no second
+        fit; there are ready ones for a label tree followed by neighbours.
     n_jobs : int, optional
         Number of threads of the members; None or -1 for all cores. Results do not depend on it.
     random_state : int, RandomState instance or None
@@ -66,9 +72,10 @@ class Ensemble(SavedModel, BaseEstimator):
     weights_ : dict
         The weights of the regression by name, with "bias".
     shares_ : dict
-        The share of each member in the log odds, summing to 1.
+        The share of each member in the log odds, summing to 1: weights times standard deviations of its inputs on the
+        rows held out, which count as 1 for ready weights.
     calibration_error_ : float
-        Expected calibration error on the rows held out, in 15 bins of equal size.
+        Expected calibration error on the rows held out, in 15 bins of equal size; NaN for ready weights.
     n_features_in_, n_labels_, priors_
         As for all models.
 
@@ -89,6 +96,7 @@ class Ensemble(SavedModel, BaseEstimator):
         *,
         folds: int | None = None,
         split: str = "random",
+        stacking: str = "fit",
         n_jobs: int | None = None,
         random_state: Any = 0,
         progress: bool = False,
@@ -96,6 +104,7 @@ class Ensemble(SavedModel, BaseEstimator):
         self.members = members
         self.folds = folds
         self.split = split
+        self.stacking = stacking
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
@@ -123,13 +132,18 @@ class Ensemble(SavedModel, BaseEstimator):
         labels, names, output_type = read_labels(Y, rows.shape[0])
         rows = sp.csr_array(rows) if sp.issparse(rows) else rows if not is_table(rows) else rows.to_numpy()
         seed = int(check_random(self.random_state).randint(2**31 - 1))
-        held = self._list_held(labels.shape[0], groups, seed)
-        weights, bias, error, scales = self._fit_stack(rows, labels, held, seed)
+        if self.stacking == "ready":
+            weights, bias = ready_weights(self._list())
+            error, scales = float("nan"), np.ones(weights.size)
+        else:
+            held = self._list_held(labels.shape[0], groups, seed)
+            weights, bias, error, scales = self._fit_stack(rows, labels, held, seed)
         fitted = {name: self._train(model, part, rows, labels, seed) for name, model, part in self._list()}
         self.members_, self.bias_, self.calibration_error_, self.coefficients_ = fitted, bias, error, weights
         self.scales_ = scales
         self.parts_ = {name: part for name, _, part in self._list()}
         self.n_features_in_, self.n_labels_ = rows.shape[1], labels.shape[1]
+        check_feature_names(self, X, reset=True)
         self.priors_ = LabelPriors.from_labels(labels).with_names(names)
         self._output_type = output_type
         return self
@@ -139,7 +153,9 @@ class Ensemble(SavedModel, BaseEstimator):
         check_is_fitted(self)
         check_size("top", top, 1)
         refuse_texts(X)
+        check_feature_names(self, X, reset=False)
         rows: Any = X if hasattr(X, "shape") else np.asarray(X)
+        rows = rows.to_numpy() if is_table(rows) else rows
         candidates = [
             model.set_params(n_jobs=self.n_jobs).predict_proba(part_of(rows, self.parts_[name]), top=max(top, TOP))
             for name, model in self.members_.items()
@@ -189,6 +205,7 @@ class Ensemble(SavedModel, BaseEstimator):
     def check_parameters(self) -> None:
         """Refuse invalid parameters, as `fit` does."""
         check_choice("split", self.split, SPLITS)
+        check_choice("stacking", self.stacking, STACKINGS)
         check_n_jobs(self.n_jobs)
         check_random(self.random_state)
         if self.folds is not None:
@@ -204,18 +221,21 @@ class Ensemble(SavedModel, BaseEstimator):
         for _, model, part in members:
             check_choice("the part of a member", part, PARTS)
             model.check_parameters()
+        if self.stacking == "ready":
+            check_ready(members)
 
     def pack(self) -> Packed:
         """Take the fitted estimator apart, for `save` and for models that contain it."""
         check_is_fitted(self)
-        own = {name: getattr(self, name) for name in ("folds", "split", "n_jobs", "random_state", "progress")}
+        own = {name: getattr(self, name) for name in OWN_PARAMETERS}
         packed = {name: model.pack() for name, model in self.members_.items()}
         arrays = {"counts": self.priors_.counts, "coefficients": self.coefficients_, "scales": self.scales_}
         for number, each in enumerate(packed.values()):
             arrays |= each.with_prefix(str(number))
         headers = {name: {**p.header, "kind": p.kind, "version": p.version} for name, p in packed.items()}
         header = {"parameters": plain_parameters(own), **describe_fit(self), "members": headers, "parts": self.parts_}
-        header |= {"bias": self.bias_, "calibration_error": self.calibration_error_}
+        error = None if np.isnan(self.calibration_error_) else self.calibration_error_  # JSON has no NaN
+        header |= {"bias": self.bias_, "calibration_error": error}
         return Packed(self.kind, self.VERSION, header, arrays)
 
     @classmethod
@@ -228,7 +248,8 @@ class Ensemble(SavedModel, BaseEstimator):
         restore_fit(model, header, arrays["counts"])
         model.members_, model.parts_ = fitted, header["parts"]
         model.coefficients_, model.scales_ = arrays["coefficients"], arrays["scales"]
-        model.bias_, model.calibration_error_ = float(header["bias"]), float(header["calibration_error"])
+        error = header["calibration_error"]
+        model.bias_, model.calibration_error_ = float(header["bias"]), float("nan") if error is None else float(error)
         shapes = {model.coefficients_.shape, model.scales_.shape}
         if shapes != {(len(list_inputs(list(fitted))),)} or not np.isfinite(model.coefficients_).all():
             msg = "the weights of the regression do not fit the members"
@@ -257,7 +278,7 @@ class Ensemble(SavedModel, BaseEstimator):
             truth.append(np.isin(pooled.rows * np.int64(Y.shape[1]) + pooled.labels, keys))
         seen, is_true = np.concatenate(inputs), np.concatenate(truth)
         weights, bias = fit_stack(seen, is_true)
-        error = expected_calibration_error(_sigmoid(seen @ weights + bias), is_true)
+        error = calibration_error(_sigmoid(seen @ weights + bias), is_true)
         return weights, bias, error, seen.std(axis=0)
 
     def _list_held(self, n: int, groups: Any, seed: int) -> list[NDArray]:

@@ -180,6 +180,25 @@ def check_number(name: str, value: Any, *, above: bool) -> None:
         raise InputError(msg)
 
 
+def check_feature_names(estimator: Any, features: Any, *, reset: bool) -> None:
+    """Remember the names of the columns of a table, or compare them with those of `fit`, as scikit-learn does."""
+    if not reset and not is_table(features) and not hasattr(estimator, "feature_names_in_"):
+        return
+    try:
+        from sklearn.utils.validation import validate_data
+    except ImportError:  # before scikit-learn 1.6
+        check: Any = estimator._check_feature_names
+    else:
+
+        def check(X: Any, *, reset: bool) -> Any:
+            return validate_data(estimator, X, skip_check_array=True, reset=reset)
+
+    try:
+        check(features, reset=reset)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
 def _validate(estimator: LabelTree, features: Any, **options: Any) -> Any:
     try:
         from sklearn.utils.validation import validate_data

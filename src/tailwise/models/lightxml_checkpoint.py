@@ -23,7 +23,12 @@ SKIPPED = ("bert.embeddings.position_ids", "embeddings.position_ids")  # of olde
 
 
 def load_lightxml(
-    kind: type[TextModel], path: str | os.PathLike[str], encoder: Any, groups: Any, parameters: dict[str, Any]
+    kind: type[TextModel],
+    path: str | os.PathLike[str],
+    encoder: Any,
+    groups: Any,
+    priors: Any,
+    parameters: dict[str, Any],
 ) -> TextModel:
     """Build a text model from the weights of LightXML."""
     weights = _read_weights(path)
@@ -43,8 +48,18 @@ def load_lightxml(
         raise InputError(msg) from error
     model.network_.eval()
     model.n_features_in_, model.n_labels_, model.features_, model.history_ = 1, n_labels, None, []
-    model.priors_, model._output_type = LabelPriors(np.zeros(n_labels), 1), None
+    model._output_type = None
+    if priors is not None:
+        model.priors_ = _check_priors(priors, n_labels)
     return model
+
+
+def _check_priors(priors: Any, n_labels: int) -> LabelPriors:
+    found = priors if isinstance(priors, LabelPriors) else LabelPriors.from_labels(priors)
+    if found.n_labels != n_labels:
+        msg = f"priors must be those of the {n_labels} labels of the checkpoint. Got {found.n_labels}."
+        raise InputError(msg)
+    return found
 
 
 def _read_weights(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -16,7 +16,15 @@ from tailwise.inputs.checks import check_size, is_integer
 from tailwise.inputs.table_columns import is_table
 from tailwise.inputs.tags import are_tags, list_tags, place_tags
 from tailwise.inputs.wide_tables import names_of_columns
-from tailwise.models.features import check_labels, check_n_jobs, check_number, check_random, read_labels, unit_rows
+from tailwise.models.features import (
+    check_feature_names,
+    check_labels,
+    check_n_jobs,
+    check_number,
+    check_random,
+    read_labels,
+    unit_rows,
+)
 from tailwise.models.model import SavedModel
 from tailwise.models.model_file import Packed
 from tailwise.models.row_index import Nearest, RowIndex, UnitRows, merge_nearest
@@ -120,6 +128,7 @@ class Neighbours(SavedModel, BaseEstimator):
         self._output_type = output_type
         self._names, self.labels_, self.indexes_ = names, labels.astype(np.float32), [RowIndex(rows)]
         self._count()
+        check_feature_names(self, X, reset=True)
         return self
 
     def partial_fit(self, X: Any, Y: Any) -> Neighbours:
@@ -268,6 +277,7 @@ class Neighbours(SavedModel, BaseEstimator):
         return (sparse.shape[1], dense.shape[1]), parts
 
     def _check(self, X: Any) -> UnitRows:
+        check_feature_names(self, X, reset=False)
         widths, rows = self._read(X)
         if sum(widths) != self.n_features_in_:
             msg = f"X has {sum(widths)} features, but Neighbours is expecting {self.n_features_in_} features as input."

@@ -118,8 +118,10 @@ class _Best:
     def offer(self, training: Training, epoch: int) -> None:
         """Keep the present weights if they are better; without a score, the last ones."""
         training.network.eval()
-        score = float(epoch) if training.score is None else training.score()
-        training.history.append(score)
+        score = float(epoch)
+        if training.score is not None:
+            score = training.score()
+            training.history.append(score)
         if score > self.score or not self.weights:
             self.epoch, self.score, self.weights = epoch, score, _copy(training.network)
 

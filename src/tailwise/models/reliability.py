@@ -172,6 +172,13 @@ def reliability(
     return Reliability(_fill_bins(values, find_true(candidates, true), bins, strategy), k)
 
 
+def calibration_error(probabilities: NDArray, is_true: NDArray, bins: int = 15) -> float:
+    """Return the expected calibration error of pairs, in bins of equal size; NaN without any."""
+    if probabilities.size == 0:
+        return float("nan")
+    return Reliability(_fill_bins(probabilities.astype(np.float64), is_true, bins, "quantile"), None).error
+
+
 def _fill_bins(values: NDArray, is_true: NDArray, n_bins: int, strategy: str) -> tuple[ReliabilityBin, ...]:
     order = np.argsort(values, kind="stable")
     values, is_true = values[order], is_true[order]

@@ -12,7 +12,6 @@ from tailwise.kernels.pooling import describe_rows, join_rows
 
 LEAST = 1e-4  # probabilities are kept this far from 0 and 1 in logits
 OF_MEMBERS, OF_ALL = ("logit", "log rank", "log sum"), ("log frequency", "logit of mean")
-N_BINS = 15
 BLOCK = 4096  # pairs
 # Newton's method: at most so many steps, each at least so long, until a step gains less than this part of the loss.
 MOST_STEPS, SHORTEST, LEAST_GAIN = 50, 1e-6, 1e-10
@@ -108,10 +107,3 @@ def _expand(inputs: NDArray, is_true: NDArray, weights: NDArray, penalty: NDArra
         slope = slope + rows.T @ (probabilities - truth)
         curvature = curvature + rows.T @ (rows * (probabilities * (1.0 - probabilities))[:, None])
     return value, slope, curvature
-
-
-def expected_calibration_error(probabilities: NDArray, is_true: NDArray) -> float:
-    """Return the mean distance of predicted and observed shares over bins of equal size."""
-    order = np.argsort(probabilities, kind="stable")
-    bins = [each for each in np.array_split(order, N_BINS) if each.size]
-    return float(sum(abs(probabilities[b].sum() - is_true[b].sum()) for b in bins) / max(order.size, 1))

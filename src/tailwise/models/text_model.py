@@ -98,7 +98,7 @@ class TextModel(ClassifierMixin, SavedModel, BaseEstimator):
     priors_ : LabelPriors
         Training frequencies of the labels, with their names if Y had any.
     history_ : list of float
-        Precision at 5 on the held-out rows after each epoch.
+        Precision at 5 on the held-out rows after each epoch; empty without held-out rows.
 
     Notes
     -----
@@ -248,7 +248,13 @@ class TextModel(ClassifierMixin, SavedModel, BaseEstimator):
 
     @classmethod
     def from_lightxml(
-        cls, checkpoint: str | os.PathLike[str], encoder: Any, *, groups: Any = None, **parameters: Any
+        cls,
+        checkpoint: str | os.PathLike[str],
+        encoder: Any,
+        *,
+        groups: Any = None,
+        priors: Any = None,
+        **parameters: Any,
     ) -> TextModel:
         """Load a checkpoint of LightXML.
 
@@ -260,13 +266,16 @@ class TextModel(ClassifierMixin, SavedModel, BaseEstimator):
             The folder or name of the transformer that it was trained from, for its sizes and its tokenizer.
         groups : sequence of sequences of int, optional
             The labels of each cluster, as LightXML keeps them; None for a model without clusters.
+        priors : LabelPriors or 0/1 matrix, optional
+            Training frequencies of the labels, or the training labels; a checkpoint does not hold them. Without them
+            the model predicts, but has no ``priors_`` and cannot be saved.
         **parameters
             Parameters of the model, for instance ``shortlist`` and ``max_length``.
         """
         import_torch()
         from tailwise.models.lightxml_checkpoint import load_lightxml
 
-        return load_lightxml(cls, checkpoint, encoder, groups, parameters)
+        return load_lightxml(cls, checkpoint, encoder, groups, priors, parameters)
 
     @property
     def classes_(self) -> NDArray:
@@ -289,6 +298,12 @@ class TextModel(ClassifierMixin, SavedModel, BaseEstimator):
     def pack(self) -> Packed:
         """Take the fitted model apart."""
         check_is_fitted(self)
+        if not hasattr(self, "priors_"):
+            msg = (
+                "A model must know the frequencies of its labels to be saved. It was loaded without them. "
+                "Use from_lightxml(..., priors=training_labels)."
+            )
+            raise InputError(msg)
         return pack_text_model(self)
 
     @classmethod

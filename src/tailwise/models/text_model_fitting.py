@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +102,7 @@ def fit_transformer(model: TextModel, X: Any, Y: sp.csr_array, seed: int) -> Non
     model.tokenizer_ = tokenizer
     model.network_ = build_network(model, encoder, Y.shape[1])
     own: dict[str, Any] = {"max_length": model.max_length, "averaging": model.averaging}
-    options = LightXMLOptions(**own, **_shared(model, None, None, Y))
+    options = LightXMLOptions(**own, **_shared(model, None, None, Y, texts))
     held = None if outside is None else rows.take(outside)
     model.history_ = train_lightxml(model.network_, tokenizer, fitting, held, options, seed)
     model.n_features_in_, model.features_ = 1, None
@@ -129,7 +129,7 @@ def split_rows(n: int, share: float, seed: int) -> tuple[NDArray, NDArray | None
     return np.sort(order[n_held:]), np.sort(order[:n_held])
 
 
-def _shared(model: TextModel, sparse: Any, dense: Any, Y: sp.csr_array) -> dict[str, Any]:
+def _shared(model: TextModel, sparse: Any, dense: Any, Y: sp.csr_array, texts: Sequence[str] = ()) -> dict[str, Any]:
     """Return the options of both kinds of training."""
     names = ("epochs", "batch_size", "learning_rate")
     return {
@@ -137,13 +137,13 @@ def _shared(model: TextModel, sparse: Any, dense: Any, Y: sp.csr_array) -> dict[
         "patience": model.patience,
         "device": choose_device(torch, model.device),
         "checkpoint": model.checkpoint,
-        "identity": "" if model.checkpoint is None else _identity(model, sparse, dense, Y),
+        "identity": "" if model.checkpoint is None else _identity(model, sparse, dense, Y, texts),
         "progress": bool(model.progress),
     }
 
 
-def _identity(model: TextModel, sparse: Any, dense: Any, Y: sp.csr_array) -> str:
-    """What must be equal to resume a training: parameters, features and labels."""
+def _identity(model: TextModel, sparse: Any, dense: Any, Y: sp.csr_array, texts: Sequence[str]) -> str:
+    """What must be equal to resume a training: parameters, features or texts, and labels."""
     left_out = ("checkpoint", "device", "n_jobs", "progress", "cache")
     parameters = {name: str(value) for name, value in model.get_params().items() if name not in left_out}
     digest = hashlib.sha256(json.dumps(parameters, sort_keys=True).encode())
@@ -151,4 +151,6 @@ def _identity(model: TextModel, sparse: Any, dense: Any, Y: sp.csr_array) -> str
         digest.update(np.ascontiguousarray(array).data)
     if dense is not None:
         digest.update(np.ascontiguousarray(dense).data)
+    for text in texts:
+        digest.update(text.encode(errors="surrogatepass") + b"\0")
     return digest.hexdigest()

@@ -25,9 +25,11 @@ SECTIONS = {
     "expected": "Expected and realised",
     "certificate": "How close to the best possible",
     "reliability": "How reliable the probabilities are",
+    "model": "The model",
     "record": "How it was made",
 }
 USUAL_K = 5
+MEMBER_FACTS = ("model", "features")
 CHIEF = ("precision", "macro-precision", "macro-recall", "macro-f1", "coverage")
 
 
@@ -57,6 +59,7 @@ def describe_run(run: RunFolder, *, alphas: Sequence[float] | None = None, progr
         "expectation": run.basis["expectation"],
         "proof": _read_proof(run),
         "reliability": _check_probabilities(run, own, charts),
+        "model": _describe_model(run),
         **_describe_making(run),
     }
 
@@ -148,6 +151,25 @@ def _read_proof(run: RunFolder) -> dict[str, Any] | None:
         "relative_gap": proof.get("relative_gap", float, may_be_none=True),
         "rounds": proof.get("rounds", int),
         "interrupted": bool(proof.values.get("interrupted")),
+    }
+
+
+def _describe_model(run: RunFolder) -> dict[str, Any] | None:
+    """Return name, reason and members of the model, each with its share; None if the record does not say."""
+    if run.record.get("model", dict, may_be_none=True) is None:
+        return None
+    model = run.record.part("model")
+    members = {} if model.get("members", dict, may_be_none=True) is None else model.part("members").values
+    parts = {name: model.part("members").part(name) for name in members}
+    return {
+        "name": model.get("name", str),
+        "why": model.get("why", str),
+        "terms": model.get("terms", int, may_be_none=True),
+        "error": model.get("calibration_error", float, may_be_none=True),
+        "members": [
+            {"name": name, "share": part.get("share", float), **{key: part.get(key, str) for key in MEMBER_FACTS}}
+            for name, part in parts.items()
+        ],
     }
 
 
