@@ -52,8 +52,8 @@ def test_why_a_macro_average_is_low():
         "Evaluation of 2 instances and 5 labels",
         "  macro-f1  0.4000",
         "  2 instances are in both, of 3 in truth and 4 in selection",
-        "  averages over labels are over all 5 labels, 3 of which have a true instance here; labels='present' averages "
-        "over these",
+        "  averages over labels are over all 5 labels, 3 of which have a true instance here; labels='present' "
+        "(--labels present) averages over these",
     ]
     present = tw.evaluate(
         make_table(TRUE, "user", "item", ranks=False),
@@ -135,9 +135,9 @@ def test_a_column_of_zeros_and_ones_under_another_name_is_not_ignored():
     pandas = pytest.importorskip("pandas")
     pairs = pandas.DataFrame({"user_id": ["u", "u", "v"], "item_id": ["a", "b", "a"], "purchased": [1, 0, 1]})
     selection = pandas.DataFrame({"user_id": ["u", "v"], "item_id": ["b", "a"]})
-    with pytest.raises(tw.errors.InputError, match=r"column 'purchased' holds zeros and ones.* Rename it to score"):
+    with pytest.raises(tw.errors.InputError, match=r"column 'purchased' holds zeros and ones.* Rename it to relevance"):
         tw.evaluate(pairs, selection)
-    assert tw.evaluate(pairs.rename(columns={"purchased": "score"}), selection)["precision"] == 0.5
+    assert tw.evaluate(pairs.rename(columns={"purchased": "relevance"}), selection)["precision"] == 0.5
     others = pairs.drop(columns="purchased").assign(quantity=[1, 3, 2])
     assert tw.evaluate(others, selection)["precision"] == 1.0
 

@@ -100,7 +100,7 @@ def describe_rows(starts, labels, values, log_counts, least, order, ranks, input
 
 
 @kernel
-def keep_largest(starts, columns, values, top, room, found_starts, found_columns, found_values):
+def keep_top_entries(starts, columns, values, top, room, found_starts, found_columns, found_values):
     """Keep the `top` largest entries of each row; ties go to the earlier ones.
 
     Shapes: starts (n + 1,), columns, values (entries,); room float32 (longest row,), for the kernel's own use;

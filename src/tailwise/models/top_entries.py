@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.kernels.pooling import keep_largest
+from tailwise.kernels.pooling import keep_top_entries
 
 
 def keep_top(matrix: sp.csr_array, top: int) -> sp.csr_array:
@@ -18,6 +18,6 @@ def keep_top(matrix: sp.csr_array, top: int) -> sp.csr_array:
         return sp.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
     starts, columns = matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)
     found = np.empty_like(starts), np.empty_like(columns), np.empty_like(values)
-    keep_largest(starts, columns, values, top, np.empty(longest, np.float32), *found)
+    keep_top_entries(starts, columns, values, top, np.empty(longest, np.float32), *found)
     n_found = int(found[0][-1])
     return sp.csr_array((found[2][:n_found].copy(), found[1][:n_found].copy(), found[0]), shape=matrix.shape)
