@@ -110,3 +110,12 @@ def test_gains_are_told_in_points_of_the_score():
     page = tw.report(PROBABILITIES, SELECTION)
     assert "without it all records together would lose" in page
     assert "in points: hundredths" in page
+
+
+def test_measures_and_marks_are_explained_where_they_stand():
+    with_truth, without = tw.report(PROBABILITIES, SELECTION, truth=TRUTH), tw.report(PROBABILITIES, SELECTION)
+    for page in (with_truth, without):
+        assert "<small>how many of the labels given are right</small>" in page
+        assert "<small>how much of the vocabulary is used</small>" in page
+    assert "those marked &#10003; are among its true labels" in with_truth
+    assert "&#10003;" not in without

@@ -31,6 +31,14 @@ SECTIONS = {
     "labels": "Label by label",
     "reading": "How to read this",
 }
+PLAIN_WORDS = {
+    "precision": "how many of the labels given are right",
+    "macro-precision": "the same for each label, averaged",
+    "macro-recall": "how many of a label's records were given it, averaged",
+    "macro-f1": "the last two in one number, averaged",
+    "coverage": "how many labels are right for at least one record",
+    "": "how much of the vocabulary is used",
+}
 READING = {
     "probability": "how likely the model finds a label for this record",
     "rank": "the place of the label among the candidates of this record, by probability",
@@ -166,8 +174,8 @@ def _summarise(
         "measured": "expected" if truth is None else _name_measured(truth),
         "lead": f"{count_text(used[1])} different labels are chosen for {count_text(chosen.n_instances)} records; "
         f"{top_text(k)} of each record would use {count_text(used[0])}.",
-        "note": "Precision looks at records: how many of the labels given are right. The macro measures and "
-        "coverage look at labels, so that rare ones count as much as frequent ones.",
+        "plain_words": PLAIN_WORDS,
+        "note": "In averages over labels, and in coverage, rare labels count as much as frequent ones.",
     }
 
 
