@@ -47,6 +47,19 @@ def test_the_nearest_by_brute_force(kind, r):
         np.testing.assert_allclose(every[i, near], np.sort(every[i])[::-1][: near.size], atol=1e-6)
 
 
+@pytest.mark.boundscheck
+def test_rows_that_bounds_rule_out():
+    random = np.random.default_rng(7)
+    rare = sp.random_array((4000, 300), density=0.03, format="csr", rng=random)
+    often = sp.random_array((4000, 150), density=0.18, format="csr", rng=random) * 0.03  # long lists that add little
+    always = sp.csr_array(0.02 * (random.random((4000, 3)) < 0.9))  # with columns of their own
+    rows = sp.csr_array(sp.hstack([rare, often, always]))
+    found = tw.Neighbours(5).fit(rows, np.ones((4000, 2))).search(rows[:50])
+    every = cosines(rows[:50], rows)
+    np.testing.assert_allclose(found.cosines, -np.sort(-every, axis=1)[:, :5], atol=1e-6)
+    np.testing.assert_allclose(np.take_along_axis(every, found.rows, axis=1), found.cosines, atol=1e-6)
+
+
 def test_ties_go_to_the_earlier_row():
     found = tw.Neighbours(2).fit(X, Y).search(X[300:])
     np.testing.assert_array_equal(found.rows, np.column_stack([np.arange(20), np.arange(300, 320)]))

@@ -16,6 +16,8 @@ from tailwise.kernels.node_training import Matrix
 from tailwise.models.job_sharing import share_jobs
 
 LEVELS = 16
+LEAST_SHARE = 5  # a feature of more than a fifth of the rows has a column, which is added this much faster:
+COLUMN_SPEED = 10  # numbers of a column for each posting
 CHUNK = 32  # queries of a job
 MOST_SCORES = 2**24  # of a block of queries and all rows
 SLACK = 1e-4  # more than single precision loses in a product of rows of length 1
@@ -59,7 +61,11 @@ class RowIndex:
 
     def __init__(self, rows: UnitRows) -> None:
         self.rows = rows
-        self.postings = None if rows.sparse is None else _list_postings(rows.sparse)
+        self.numbers: NDArray | None = None  # of features, by frequency
+        self.postings: Postings | None = None
+        if rows.sparse is not None:
+            self.numbers = _number_features(rows.sparse)
+            self.postings = _list_postings(_renumber(rows.sparse, self.numbers), is_alone=rows.dense is None)
 
     def search(self, queries: UnitRows, r: int, offset: int, threads: Threads) -> Nearest:
         """Find the r rows of largest positive cosine with each query; `offset` is added to row numbers."""
@@ -74,14 +80,13 @@ class RowIndex:
         postings, sparse = self.postings, queries.sparse
         assert postings is not None
         assert sparse is not None
-        ordered, r, n = _by_level(sparse, postings), found.rows.shape[1], queries.n_rows
+        ordered, r, n = as_matrix(_renumber(sparse, self.numbers)), found.rows.shape[1], queries.n_rows
         longest, size = int(np.diff(ordered.indptr).max(initial=0)) + 1, postings.lengths.shape[1]
 
         def make_room() -> SearchRoom:
             sums, query, rests = (np.zeros(each, np.float32) for each in (size, sparse.shape[1], longest))
-            return SearchRoom(
-                sums, query, rests, np.zeros(longest, np.int64), np.zeros(r, np.float32), np.zeros(size, np.int32)
-            )
+            left, listed = np.zeros(longest, np.int64), np.zeros(size, np.int32)
+            return SearchRoom(sums, query, rests, left, np.zeros(r, np.float32), listed, np.zeros(size, np.float32))
 
         def work(first: int, room: SearchRoom) -> None:
             find_nearest(ordered, postings, r, offset, room, *found, first, min(n, first + CHUNK))
@@ -107,7 +112,7 @@ class RowIndex:
         assert self.rows.dense is not None
         scores = np.ascontiguousarray(queries.dense @ self.rows.dense.T)
         if queries.sparse is not None and self.postings is not None:
-            matrix, by_feature = as_matrix(queries.sparse), self.postings.by_feature
+            matrix, by_feature = as_matrix(_renumber(queries.sparse, self.numbers)), self.postings.by_feature
             threads.split(queries.n_rows, lambda first, last: add_products(matrix, by_feature, scores, first, last))
         return scores
 
@@ -144,28 +149,45 @@ def _list_best(scores: NDArray, r: int) -> NDArray:
     return np.flatnonzero(scores >= np.partition(scores, scores.size - r)[scores.size - r] - SLACK)
 
 
-def _by_level(queries: sp.csr_array, postings: Postings) -> Matrix:
-    """Return the queries with the features of few postings first."""
-    rows = np.repeat(np.arange(queries.shape[0]), np.diff(queries.indptr))
-    order = np.lexsort((np.diff(postings.by_feature.indptr)[queries.indices], rows))
-    matrix = as_matrix(queries)
-    return Matrix(matrix.indptr, matrix.columns[order], matrix.values[order])
+def _number_features(rows: sp.csr_array) -> NDArray:
+    """Number the features by frequency, the most frequent first."""
+    order = np.argsort(-np.bincount(rows.indices, minlength=rows.shape[1]), kind="stable")
+    numbers = np.empty(order.size, np.int32)
+    numbers[order] = np.arange(order.size)
+    return numbers
 
 
-def _list_postings(rows: sp.csr_array) -> Postings:
+def _renumber(rows: sp.csr_array, numbers: NDArray | None) -> sp.csr_array:
+    """Return rows with other numbers of the features, ascending in each row."""
+    assert numbers is not None
+    renumbered = sp.csr_array((rows.data.copy(), numbers[rows.indices], rows.indptr), shape=rows.shape)
+    renumbered.has_sorted_indices = False
+    renumbered.sort_indices()
+    return renumbered
+
+
+def _list_postings(rows: sp.csr_array, *, is_alone: bool) -> Postings:
+    """List the postings of rows with numbered features; frequent ones get columns if no dense features are added."""
     n, by_feature = rows.shape[0], rows.tocsc()
-    sizes = np.diff(by_feature.indptr).astype(np.int64)
-    order = np.argsort(sizes, kind="stable")
-    so_far = np.cumsum(sizes[order])
-    levels = np.empty(sizes.size, np.uint8)
-    levels[order] = np.minimum(np.maximum(so_far - 1, 0) * LEVELS // max(so_far[-1], 1), LEVELS - 1)
+    width, sizes = -(-n // LANES) * LANES, np.diff(by_feature.indptr).astype(np.int64)
+    n_columns = int((sizes * LEAST_SHARE > n).sum()) if is_alone else 0
+    columns = np.zeros((n_columns, width), np.float32)
+    columns[:, :n] = by_feature[:, :n_columns].toarray().T
+    costs = np.concatenate([np.full(n_columns, width // COLUMN_SPEED), sizes[n_columns:]])
+    levels, lengths = _measure_levels(rows, sizes)
+    typical = lengths[:, :n].mean(axis=1) if n else np.zeros(LEVELS, np.float32)
+    return Postings(as_matrix(rows), as_matrix(by_feature), columns, costs, levels, typical, lengths)
+
+
+def _measure_levels(rows: sp.csr_array, sizes: NDArray) -> tuple[NDArray, NDArray]:
+    """Return the level of each feature, and the length of each row on features of a level and those above."""
+    n, before = rows.shape[0], np.cumsum(sizes[::-1])[::-1] - sizes  # postings of rarer features
+    levels = np.minimum(before * LEVELS // max(int(sizes.sum()), 1), LEVELS - 1).astype(np.uint8)
     lengths = np.zeros((LEVELS, -(-n // LANES) * LANES), np.float32)
     numbers, squares = np.repeat(np.arange(n), np.diff(rows.indptr)), np.square(rows.data, dtype=np.float64)
-    of_entries = levels[rows.indices]
-    above = np.zeros(n)
+    of_entries, above = levels[rows.indices], np.zeros(n)
     for level in range(LEVELS - 1, -1, -1):
         here = of_entries == level
         above += np.bincount(numbers[here], squares[here], n)
         lengths[level, :n] = np.sqrt(above)
-    typical = lengths[:, :n].mean(axis=1) if n else np.zeros(LEVELS, np.float32)
-    return Postings(as_matrix(rows), as_matrix(by_feature), levels, typical, lengths)
+    return levels, lengths
