@@ -15,6 +15,8 @@ from sklearn.base import clone
 
 import tailwise as tw
 from tailwise.errors import FileError, InputError, MissingExtraError, NumericalError
+from tailwise.models.bag_network import BagNetwork, begin
+from tailwise.models.bag_training import BagOptions, Rows, _loss, _Sampler
 from tailwise.models.label_clusters import cluster_labels
 from tailwise.models.network_training import Average, Training, train
 
@@ -47,6 +49,36 @@ def fitted():
 def clustered():
     texts, Y = draw(80)
     return tw.TextModel(**TINY, cluster_from=2, cluster_size=2, shortlist=2).fit(texts, Y)
+
+
+@pytest.mark.parametrize("negatives", [0, 20, 60])
+def test_how_often_a_label_is_a_candidate(negatives):
+    random = np.random.default_rng(2)
+    Y = sp.csr_array(random.random((400, 60)) < random.random(60) * 0.05)
+    rows = Rows(None, np.ones((400, 1), np.float32), Y)
+    options = BagOptions(4, 0.0, 1, 1, 8, negatives, 0.01, "cpu", None, "", progress=False)
+    sampler = _Sampler(rows, options, seed=0)
+    samples = [sample for epoch in range(60) for sample in sampler.batches(epoch)]
+    counted = np.bincount(np.concatenate([sample.labels.numpy() for sample in samples]), minlength=60)
+    np.testing.assert_allclose(np.exp(sampler.shift), counted / len(samples), atol=0.04)
+    for sample in samples[:5]:
+        np.testing.assert_allclose(sample.shift.numpy(), sampler.shift[sample.labels.numpy()])
+        np.testing.assert_allclose(sample.targets.sum(dim=1).numpy(), 1.0, rtol=1e-5)
+
+
+def test_the_loss_is_a_corrected_softmax():
+    Y = sp.csr_array(np.eye(6)[[0, 1, 2, 3]] + np.eye(6)[[1, 1, 4, 5]] > 0)
+    rows = Rows(None, np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32), Y)
+    sampler = _Sampler(rows, BagOptions(4, 0.0, 1, 1, 4, 2, 0.01, "cpu", None, "", progress=False), seed=0)
+    network = BagNetwork(0, 3, 6, 4, 0.0)
+    begin(network, None, rows.dense, Y, 0)
+    sample = next(iter(sampler.batches(0)))
+    scores = network.score(network(sample.batch)).detach().numpy().astype(np.float64)
+    labels, total = sample.labels.numpy(), 0.0
+    for row, targets in zip(scores, sample.targets.numpy(), strict=True):
+        corrected = np.exp(row[labels]) / np.exp(sampler.shift[labels])
+        total -= targets @ np.log(corrected / corrected.sum())
+    assert _loss(network, sample).item() == pytest.approx(total / 4, rel=1e-5)
 
 
 def test_it_learns_which_words_are_labels(fitted):
