@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         TextFeatures,
         TextModel,
         load_model,
+        predict,
         reliability,
         shift_to_priors,
     )
@@ -74,6 +75,7 @@ _HOMES = {
     "load_model": "tailwise.models",
     "open_store": "tailwise.datasets.store",
     "monte_carlo": "tailwise.expectations.drawn",
+    "predict": "tailwise.models",
     "reliability": "tailwise.models",
     "report": "tailwise.reports.records_page",
     "run": "tailwise.runs.run",
@@ -113,6 +115,7 @@ __all__ = [
     "load_model",
     "monte_carlo",
     "open_store",
+    "predict",
     "reliability",
     "report",
     "run",

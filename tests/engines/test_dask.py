@@ -1,15 +1,20 @@
 """A cluster gives the same bytes as one thread, from a store as from memory, also when workers are lost."""
 
 import os
+import re
+import shutil
+import subprocess
+import sys
 import warnings
 from contextlib import nullcontext
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tailwise as tw
 from tailwise.datasets import zipf_candidates
-from tailwise.engines import Dask, dask_cluster
+from tailwise.engines import Dask, dask_cluster, dask_messages
 from tailwise.errors import ClusterError, InputError
 
 distributed = pytest.importorskip("distributed")
@@ -74,6 +79,7 @@ def test_same_bytes_on_a_cluster(client, store, wanted, case):
     assert any(message.startswith("Pass 1: ") for message in found.messages)
 
 
+@pytest.mark.parametrize("client", [2], indirect=True)
 def test_bytes_fall_from_pass_to_pass(client, store, wanted):
     engine = Dask(client)
     select(store, CASES[0], engine=engine)
@@ -81,16 +87,42 @@ def test_bytes_fall_from_pass_to_pass(client, store, wanted):
     assert max(sent[3:]) < 0.3 * sent[0]
 
 
+@pytest.mark.parametrize("client", [2], indirect=True)
 def test_candidates_that_are_in_memory_only(client, probabilities, wanted, tmp_path):
     found = select(probabilities, CASES[1], engine=Dask(client, folder=tmp_path))
     assert found.labels.tobytes() == wanted[CASES[1]].labels.tobytes()
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("client", [2], indirect=True)
+def test_table_of_dask_and_directory_of_parts(client, probabilities, wanted, tmp_path):
+    dataframe = pytest.importorskip("dask.dataframe")
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for number, rows in enumerate((slice(0, 700), slice(700, None))):
+        tw.save(parts / f"{number}.parquet", probabilities[rows], instance_names=range(2000)[rows])
+    entries = probabilities.tocoo()
+    columns = {"instance": entries.row, "label": entries.col, "probability": entries.data}
+    table = dataframe.from_pandas(pd.DataFrame(columns), npartitions=3)
+    for source in (table, parts):
+        found = select(source, CASES[0], engine=Dask(client))
+        assert found.labels.tobytes() == wanted[CASES[0]].labels.tobytes()
+
+
+@pytest.mark.parametrize("client", [2], indirect=True)
+def test_names_of_tasks(client, store):
+    engine, names = Dask(client), []
+    submit = client.submit
+    client.submit = lambda *arguments, **more: names.append(more["key"]) or submit(*arguments, **more)
+    select(store, CASES[0], engine=engine, max_passes=1)
+    del client.submit
+    assert re.fullmatch(r"propose-[0-9a-f]+-pass1-version[0-9]+-part0-try0", names[0])
+
+
 # Workers that are lost, or of no use
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def processes():
     with open_cluster(2, processes=True) as cluster, distributed.Client(cluster) as client:
         yield client
@@ -101,17 +133,82 @@ def kill(client, count):
         os.kill(process, 9)
 
 
-def test_same_bytes_after_a_worker_was_killed(processes, store, wanted):
+@pytest.mark.parametrize("count", [1, 2], ids=["one", "all, which are started again"])
+def test_same_bytes_after_workers_were_killed(processes, store, wanted, count):
+    processes.wait_for_workers(2)
     passes = []
 
     def told(each):
         passes.append(each)
         if len(passes) == 2:
-            kill(processes, 1)
+            kill(processes, count)
 
     found = select(store, CASES[1], engine=Dask(processes), on_pass=told)
     assert found.labels.tobytes() == wanted[CASES[1]].labels.tobytes()
     assert found.history == wanted[CASES[1]].history
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize("client", [2], indirect=True)
+@pytest.mark.parametrize("goes_on_with_threads", [False, True])
+def test_driver_that_is_stopped_goes_on(client, store, wanted, tmp_path, goes_on_with_threads):
+    def stop(each):
+        if each.stage == "rows" and len(each.history) > 2:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        select(store, CASES[1], engine=Dask(client), checkpoint=tmp_path, on_pass=stop)
+    more = {} if goes_on_with_threads else {"engine": Dask(client)}
+    found = select(store, CASES[1], checkpoint=tmp_path, **more)
+    assert found.labels.tobytes() == wanted[CASES[1]].labels.tobytes()
+    assert found.history == wanted[CASES[1]].history
+
+
+def test_store_that_vanished_in_the_middle(store, wanted, tmp_path):
+    shutil.copytree(store, tmp_path / "b.store")
+
+    def remove(each):
+        (tmp_path / "b.store" / "labels.npy").unlink(missing_ok=True)
+
+    found = select(tmp_path / "b.store", CASES[0], on_pass=remove)  # what is mapped stays
+    assert found.labels.tobytes() == wanted[CASES[0]].labels.tobytes()
+
+
+@pytest.mark.parametrize("client", [2], indirect=True)
+def test_store_that_vanished_before_a_worker_opened_it(client, store, tmp_path):
+    shutil.copytree(store, tmp_path / "b.store")
+
+    def remove(each):
+        (tmp_path / "b.store" / "labels.npy").unlink(missing_ok=True)
+        dask_messages._copies.clear()  # as if workers had been started again
+
+    with pytest.raises(ClusterError, match=r"a worker does not see .*b.store/labels.npy"):
+        select(tmp_path / "b.store", CASES[0], engine=Dask(client), on_pass=remove)
+
+
+WITHOUT_TAILWISE = """
+import sys
+sys.modules["tailwise"] = None
+from distributed.cli.dask_worker import main
+main([sys.argv[1], "--nthreads", "1", "--no-nanny", "--no-dashboard"])
+"""
+
+
+def test_worker_without_tailwise(store):
+    with open_cluster(0, processes=True) as cluster, distributed.Client(cluster) as client:
+        worker = subprocess.Popen(
+            [sys.executable, "-c", WITHOUT_TAILWISE, cluster.scheduler_address], stderr=subprocess.DEVNULL
+        )
+        try:
+            client.wait_for_workers(1, timeout=60)
+            with pytest.raises(ClusterError, match="It cannot: a worker has no tailwise"):
+                select(store, CASES[0], engine=Dask(client))
+        finally:
+            worker.kill()
+            worker.wait()
 
 
 def test_all_workers_lost(store):
@@ -134,6 +231,7 @@ def test_what_is_no_client():
         Dask(3)
 
 
+@pytest.mark.parametrize("client", [2], indirect=True)
 def test_workers_of_another_version(client, store, monkeypatch):
     monkeypatch.setattr(dask_cluster, "release", lambda: "9.9")
     with pytest.raises(ClusterError, match=r"has tailwise .*, this process 9\.9"):
@@ -148,6 +246,7 @@ class Answer:
         raise self.error
 
 
+@pytest.mark.parametrize("client", [2], indirect=True)
 def test_workers_without_what_they_need(client):
     engine = Dask(client)
     with pytest.raises(ClusterError, match="a worker has no tailwise"):
@@ -156,12 +255,36 @@ def test_workers_without_what_they_need(client):
         engine._answer_of(Answer(FileNotFoundError(2, "No such file", "/there/labels.npy")))
 
 
+@pytest.mark.parametrize("client", [2], indirect=True)
 def test_tasks_that_fail_again_and_again(client, store, monkeypatch):
-    monkeypatch.setattr(Dask, "_answer_of", lambda self, future: ("lost", "no reason", ""))
+    answer_of = Dask._answer_of
+    monkeypatch.setattr(
+        Dask,
+        "_answer_of",
+        lambda self, future: ("lost", "no reason", "") if "propose" in future.key else answer_of(self, future),
+    )
     with pytest.raises(ClusterError, match="a task failed 4 times, at last with no reason"):
         select(store, CASES[0], engine=Dask(client))
 
 
+@pytest.mark.parametrize("client", [2], indirect=True)
+def test_workers_that_cannot_be_reached(client, store, wanted, monkeypatch):
+    scatter, failures = client.scatter, [OSError("closed"), TimeoutError()]
+
+    def fail(*arguments, **more):
+        if failures:
+            raise failures.pop()
+        return scatter(*arguments, **more)
+
+    monkeypatch.setattr(client, "scatter", fail)
+    found = select(store, CASES[0], engine=Dask(client))
+    assert found.labels.tobytes() == wanted[CASES[0]].labels.tobytes()
+    failures.extend([OSError("closed")] * 4)
+    with pytest.raises(ClusterError, match="It cannot: 4 attempts to send totals to a worker failed, at last to"):
+        select(store, CASES[0], engine=Dask(client))
+
+
+@pytest.mark.parametrize("client", [2], indirect=True)
 def test_command_on_a_local_cluster(client, store, tmp_path, capsys, monkeypatch):
     from tailwise.cli.main import main
 

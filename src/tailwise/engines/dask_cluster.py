@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -86,14 +86,16 @@ class Dask:
     def __init__(self, client: Any, *, folder: str | os.PathLike[str] | None = None, patience: float = 30.0) -> None:
         self._patience, self._folder = float(patience), folder
         self._client, self._is_own = self._connect(client)
-        self._preparing: list[Any] = []
-        self._prepare_workers()
+        self._prepared: dict[str, Any] = {}
+        for address in self._client.nthreads():  # while this process is busy with other things
+            self._prepare(address)
         self._threads = Threads(None)
         self.workers = self._threads.workers
         self._temporary = ""
         self._recipe: Any = None
         self._mark: tuple[float, ...] = ()
         self._passes: list[list[int]] = []
+        self._begins_pass = True
         self._forget()
 
     def _connect(self, client: Any) -> tuple[Any, bool]:
@@ -112,12 +114,6 @@ class Dask:
                 "Check the address and that it runs: dask scheduler."
             )
             raise ClusterError(msg) from error
-
-    def _prepare_workers(self) -> None:
-        """Have all workers import what they need, without waiting; one that cannot will say so when it is asked."""
-        for address in self._client.nthreads():
-            task = self._client.submit(prepare_worker, key=f"prepare-{address}", workers=[address], pure=False)
-            self._preparing.append(task)
 
     def __enter__(self) -> Dask:
         self._threads.__enter__()
@@ -157,7 +153,7 @@ class Dask:
         """A pass begins, with terms that workers make by calling `recipe`."""
         if recipe is not self._recipe:
             self._forget()
-        self._recipe = recipe
+        self._recipe, self._begins_pass = recipe, True
         self._passes.append([0, 0])
 
     def propose(
@@ -173,10 +169,10 @@ class Dask:
         threads = self._find_workers()
         edges = np.cumsum([0, *threads.values()]) * group.size // sum(threads.values())
         pieces = [(first, last) for first, last in pairwise(edges.tolist()) if first < last]
-        jobs = {
-            self._submit(piece, address, group, snapshot, 0): Job(piece, address, 0)
+        jobs = dict(
+            self._submit(Job(piece, address, 0), group, snapshot)
             for piece, address in zip(pieces, threads, strict=False)
-        }
+        )
         while jobs:
             self._collect(jobs, group, snapshot, moves)
 
@@ -203,7 +199,10 @@ class Dask:
         return self._first + len(self._log)
 
     def _take_note(self, state: State, positions: NDArray) -> None:
-        """Find out what others changed since the last proposals were settled: everything, nodes, or nothing."""
+        """Find out what others changed since the last pass: everything, nodes, or nothing."""
+        if not self._begins_pass:
+            return
+        self._begins_pass = False
         if self._state is not state.counts or self._mark != _mark_of(state, positions):
             self._first, self._log = self._version + 1, []
             self._state = state.counts
@@ -238,34 +237,61 @@ class Dask:
         return dict(sorted(found.items()))
 
     def _refuse(self, reason: str) -> NoReturn:
-        msg = (
+        raise self._failure(reason)
+
+    def _failure(self, reason: str) -> ClusterError:
+        return ClusterError(
             f"The cluster at {self._client.scheduler.address} must make proposals. It cannot: {reason}. Start workers "
             "with tailwise on them, and call again; with checkpoint= (--checkpoint) it goes on from the last pass."
         )
-        raise ClusterError(msg)
 
-    def _submit(
-        self, piece: tuple[int, int], address: str, group: NDArray, snapshot: Callable[[], Snapshot], attempt: int
-    ) -> Any:
-        base = self._known.get(address, -1)
+    def _submit(self, job: Job, group: NDArray, snapshot: Callable[[], Snapshot]) -> tuple[Any, Job]:
+        """Send a task with what its worker does not know yet; that may be another worker, if this one is gone."""
+        base = self._known.get(job.address, -1)
         news: list[Packed | Placed] = []
         whole = None
         if base >= self._first:
             news = self._log[base - self._first :]
         else:
             base, message = self._version, snapshot()
+            job, whole = self._send(job, message)
             self._passes[-1][0] += size_of((message.slots, message.positions, message.state))
-            whole = self._client.scatter(message, workers=[address], hash=False)
-        part = Part.of(group[slice(*piece)])
+        part = Part.of(group[slice(*job.piece)])
         self._passes[-1][0] += size_of([news, part])
-        return self._client.submit(
+        name = f"pass{len(self._passes)}-version{self._version}-part{job.piece[0]}-try{job.attempt}"
+        future = self._client.submit(
             propose_on_worker,
-            *(self._search, self._version, base, whole, news, part, release()),
-            key=f"propose-{self._search}-pass{len(self._passes)}-version{self._version}-part{piece[0]}-try{attempt}",
-            workers=[address],
+            *(self._search, self._version, base, whole, news, part),
+            key=f"propose-{self._search}-{name}",
+            workers=[job.address],
             allow_other_workers=True,
             pure=False,
         )
+        return future, job
+
+    def _send(self, job: Job, message: Snapshot) -> tuple[Job, Any]:
+        """Send all that there is to know to a worker, once it is known to understand it; to another, if it is gone."""
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                job = job._replace(address=self._choose_worker("", job))
+            kind, answer, _ = self._answer_of(self._prepare(job.address))
+            if kind == "lost":
+                self._prepared.pop(job.address, None)
+                continue
+            if answer != release():
+                self._refuse(f"the worker at {job.address} has tailwise {answer}, this process {release()}")
+            with suppress(OSError, TimeoutError):
+                return job, self._client.scatter(message, workers=[job.address], hash=False)
+        reason = f"{ATTEMPTS} attempts to send totals to a worker failed, at last to {job.address}"
+        raise self._failure(reason)
+
+    def _prepare(self, address: str) -> Any:
+        """The task by which a worker imports what it needs, which is begun once."""
+        if address not in self._prepared:
+            self._prepared[address] = self._client.submit(
+                prepare_worker, key=f"prepare-{secrets.token_hex(4)}", workers=[address], pure=False
+            )
+        return self._prepared[address]
 
     def _collect(self, jobs: dict[Any, Job], group: NDArray, snapshot: Any, moves: Moves) -> None:
         """Take the answers that are there, and ask again where there is none to be had."""
@@ -278,17 +304,13 @@ class Dask:
                 self._passes[-1][1] += size_of(answer)
                 unpack(answer, moves, answer.rows + job.piece[0])
                 continue
-            if kind == "release":
-                self._refuse(f"the worker at {address} has tailwise {answer}, this process {release()}")
             if job.attempt + 1 >= ATTEMPTS:
                 self._refuse(f"a task failed {ATTEMPTS} times, at last with {answer}")
             self._known.pop(address or job.address, None)
             if kind == "lacks" and answer is not None:
                 self._known[address] = answer
-            again = self._choose_worker(address, job)
-            jobs[self._submit(job.piece, again, group, snapshot, job.attempt + 1)] = Job(
-                job.piece, again, job.attempt + 1
-            )
+            again = Job(job.piece, self._choose_worker(address, job), job.attempt + 1)
+            jobs.update([self._submit(again, group, snapshot)])
 
     def _wait(self, jobs: dict[Any, Job]) -> list[Any]:
         """The tasks that are done, or whose worker is gone."""
@@ -311,7 +333,8 @@ class Dask:
         from distributed.comm import CommClosedError
 
         try:
-            return future.result()
+            found = future.result(timeout=None if future.done() else self._patience)
+            return found if isinstance(found, tuple) else ("prepared", found, "")
         except (KilledWorker, FutureCancelledError, CommClosedError, TimeoutError) as error:
             return "lost", error, ""
         except FileNotFoundError as error:

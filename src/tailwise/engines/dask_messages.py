@@ -120,9 +120,10 @@ def release() -> str:
     return str(import_module("tailwise").__version__)
 
 
-def prepare_worker() -> None:
-    """Import what proposals need, which takes a new process a second, while the driver is busy with other things."""
+def prepare_worker() -> str:
+    """Import what proposals need, which takes a new process a second; return the version of tailwise."""
     import_module("tailwise.kernels.row_ascent")
+    return release()
 
 
 def narrowed(array: NDArray) -> NDArray:
@@ -144,21 +145,28 @@ def pack(moves: Moves, rows: NDArray, names: NDArray, value_type: Any) -> Packed
     is_used = np.arange(k) < counts[:, :, None]
     return Packed(
         names.astype(np.int32 if names.max(initial=0) < 2**31 else np.int64),
-        narrowed(moves.positions[rows]),
+        narrowed(moves.positions.take(rows, axis=0)),
         counts.astype(np.int8 if k < 128 else np.int32),
-        moves.labels[rows][is_used],
-        moves.values[rows][is_used].astype(value_type),
+        moves.labels.take(rows, axis=0)[is_used],
+        moves.values.take(rows, axis=0)[is_used].astype(value_type),
     )
+
+
+def spread(packed: Packed) -> Moves:
+    """The moves of packed rows, one after another."""
+    from tailwise.kernels.row_ascent import Moves
+
+    n_rows, k = packed.positions.shape
+    is_used = np.arange(k) < packed.counts[:, :, None]
+    labels, values = np.zeros((n_rows, 2, k), np.int32), np.zeros((n_rows, 2, k))
+    labels[is_used], values[is_used] = packed.labels, packed.values
+    return Moves(packed.positions.astype(np.int32), packed.counts.astype(np.int32), labels, values)
 
 
 def unpack(packed: Packed, moves: Moves, rows: NDArray) -> None:
     """Write packed moves to rows of the buffer."""
-    k = moves.positions.shape[1]
-    is_used = np.arange(k) < packed.counts[:, :, None]
-    labels, values = np.zeros((rows.size, 2, k), np.int32), np.zeros((rows.size, 2, k))
-    labels[is_used], values[is_used] = packed.labels, packed.values
-    moves.positions[rows], moves.counts[rows] = packed.positions, packed.counts
-    moves.labels[rows], moves.values[rows] = labels, values
+    for ours, theirs in zip(moves, spread(packed), strict=True):
+        ours[rows] = theirs
 
 
 def propose_on_worker(
@@ -168,14 +176,11 @@ def propose_on_worker(
     snapshot: Snapshot | None,
     news: list[Packed | Placed],
     part: Part,
-    wanted: str,
 ) -> tuple[str, Any, str]:
     """What the instances of a part would leave and take, if this worker can know; else which version it has.
 
     With a snapshot of version `base`, or with a copy of it, and the news after it, a worker has `version`.
     """
-    if release() != wanted:
-        return "release", release(), _worker().address
     copy = _find_copy(search, base, snapshot)
     if copy is None:
         return "lacks", None, _worker().address
@@ -249,12 +254,11 @@ def _read_only(array: NDArray) -> NDArray:
 
 def _settle(copy: Copy, packed: Packed) -> None:
     """Settle what the driver has settled; rows that it did not move are not among them."""
-    from tailwise.kernels.row_ascent import make_buffers, settle
+    from tailwise.kernels.row_ascent import settle
 
     if packed.rows.size:
-        moves, _ = make_buffers(1, packed.rows.size, copy.positions.shape[1])
-        unpack(packed, moves, np.arange(packed.rows.size))
-        settle(copy.terms, copy.state, copy.positions, copy.slots, packed.rows.astype(np.int64), moves, copy.touched)
+        instances = packed.rows.astype(np.int64)
+        settle(copy.terms, copy.state, copy.positions, copy.slots, instances, spread(packed), copy.touched)
 
 
 def _renew(copy: Copy, placed: Placed) -> None:

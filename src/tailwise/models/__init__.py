@@ -9,6 +9,7 @@ from tailwise.models.neighbours import Neighbours
 from tailwise.models.on_texts import OnTexts
 from tailwise.models.plt_greedy import TreeSelection
 from tailwise.models.plt_search import Found
+from tailwise.models.predicting import predict
 from tailwise.models.prior_shift import shift_to_priors
 from tailwise.models.reliability import reliability
 from tailwise.models.side_by_side import SideBySide
@@ -31,6 +32,7 @@ __all__ = [
     "Tree",
     "TreeSelection",
     "load_model",
+    "predict",
     "reliability",
     "shift_to_priors",
 ]

@@ -35,6 +35,7 @@ from tailwise.inputs.matrices import as_indicator, tidy_csr
 
 __all__ = [
     "as_labels",
+    "checked_contents",
     "fit_contents",
     "has_columns",
     "load",
@@ -294,12 +295,19 @@ def write_contents(path: Path, contents: Contents, format: str | None = None) ->
     parts |= {RANKING} if contents.ranks is not None else set()
     parts |= {NAMES} if contents.label_names is not None else set()
     found = find_format_to_write(path, frozenset(parts), format)
-    if found.is_text:
-        _check_finite(contents)
+    checked_contents(contents, found)
     if found.write is None:
         msg = f"{path} must have a format that can be written. {found.title} cannot. Use .csv, .jsonl or .parquet."
         raise InputError(msg)
     found.write(path, contents)
+
+
+def checked_contents(contents: Contents, format: Format) -> Contents:
+    """The same contents; refuse what a format cannot hold."""
+    _check_sizes(contents)
+    if format.is_text:
+        _check_finite(contents)
+    return contents
 
 
 def _check_finite(contents: Contents) -> None:

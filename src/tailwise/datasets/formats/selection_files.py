@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,8 +13,8 @@ import scipy.sparse as sp
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import check_place
 from tailwise.datasets.formats.output_files import check_free
-from tailwise.datasets.formats.read_write import load_contents, write_contents
-from tailwise.datasets.formats.registry import NAMES, RANKING, find_format_to_write
+from tailwise.datasets.formats.read_write import checked_contents, load_contents, write_contents
+from tailwise.datasets.formats.registry import NAMES, RANKING, SCORES, find_format_to_write
 from tailwise.errors import InputError
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.ids import Ids
@@ -75,19 +77,57 @@ def save_selection(
     if not isinstance(chosen, Chosen):
         msg = f"chosen must be a Selection or Chosen. Got {type(chosen).__name__}. Use Chosen.of(labels, n_labels)."
         raise InputError(msg)
-    matrix = tidy_csr(chosen.to_csr(), "chosen")
-    contents = Contents(
-        matrix,
-        ranking=chosen.labels.astype(np.int32, copy=False) if chosen.is_ranked else None,
-        ranks=_ranks_of(chosen) if chosen.is_ranked else None,
-        scores=None if probabilities is None else _values_at(probabilities, matrix),
-        label_names=LabelNames.of(label_names),
-        instance_names=Ids.of(instance_names),
-    )
     if not chosen.is_ranked and find_format_to_write(path, frozenset(), format).is_ordered:
         msg = f"{path} must have a format without an order of labels, as the selection has none. Use .npz or .parquet."
         raise InputError(msg)
-    write_contents(path, contents, format)
+    values = None if probabilities is None else _check_values(probabilities, chosen)
+    whole = _Written(chosen, values, LabelNames.of(label_names), Ids.of(instance_names))
+    found = find_format_to_write(path, whole.parts, format)
+    if found.write_blocks is None or chosen.n_instances <= INSTANCES_AT_ONCE:
+        write_contents(path, whole.rows(0, chosen.n_instances), format)
+    else:  # as they come, so that no second copy of a large selection is made
+        found.write_blocks(path, map(checked_contents, whole.blocks(), repeat(found)))
+
+
+class _Written(NamedTuple):
+    """A selection with all that is written of it."""
+
+    chosen: Chosen
+    probabilities: sp.csr_array | None
+    label_names: LabelNames | None
+    instance_names: Ids | None
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """What a format must hold."""
+        is_there = {
+            SCORES: self.probabilities is not None,
+            RANKING: self.chosen.is_ranked,
+            NAMES: self.label_names is not None,
+        }
+        return frozenset(part for part, is_wanted in is_there.items() if is_wanted)
+
+    def blocks(self) -> Iterator[Contents]:
+        """Some instances at a time; the last has all ids that are left, so that too many are noticed."""
+        for first in range(0, self.chosen.n_instances, INSTANCES_AT_ONCE):
+            yield self.rows(first, min(first + INSTANCES_AT_ONCE, self.chosen.n_instances))
+
+    def rows(self, first: int, last: int) -> Contents:
+        """The instances from first to last - 1."""
+        chosen, ids = self.chosen, self.instance_names
+        if (first, last) != (0, chosen.n_instances):
+            chosen = Chosen(chosen.labels[first:last], chosen.n_labels, is_ranked=chosen.is_ranked)
+            stop = last if last < self.chosen.n_instances else None
+            ids = None if ids is None else Ids(ids.values[first:stop], ids.what)
+        matrix = tidy_csr(chosen.to_csr(), "chosen")
+        return Contents(
+            matrix,
+            ranking=chosen.labels.astype(np.int32, copy=False) if chosen.is_ranked else None,
+            ranks=_ranks_of(chosen) if chosen.is_ranked else None,
+            scores=None if self.probabilities is None else _values_at(self.probabilities, matrix, first),
+            label_names=self.label_names,
+            instance_names=ids,
+        )
 
 
 def save_with_ids(path: Path, chosen: Chosen, probabilities: NDArray | None, format: str | None = None) -> None:
@@ -136,27 +176,32 @@ def _ranks_of(chosen: Chosen) -> NDArray:
     return places[np.lexsort((chosen.labels[is_used], rows))].astype(np.int32)
 
 
-def _values_at(probabilities: Any, matrix: sp.csr_array) -> NDArray:
-    """Return the probability of each entry of a 0/1 matrix, or 0 if it has none."""
+def _check_values(probabilities: Any, chosen: Chosen) -> sp.csr_array:
     values = tidy_csr(probabilities, "probabilities")
-    if values.shape != matrix.shape:
-        msg = f"probabilities must have the shape of the selection, {matrix.shape}. Got {values.shape}."
+    if values.shape != chosen.shape:
+        msg = f"probabilities must have the shape of the selection, {chosen.shape}. Got {values.shape}."
         raise InputError(msg)
+    return values
+
+
+def _values_at(values: sp.csr_array, matrix: sp.csr_array, start: int) -> NDArray:
+    """The probability of each entry of a 0/1 matrix, or 0 if it has none; its first row is that of instance `start`."""
     parts = [
-        _values_in(values, matrix, first, min(first + INSTANCES_AT_ONCE, matrix.shape[0]))
+        _values_in(values, matrix, start, first, min(first + INSTANCES_AT_ONCE, matrix.shape[0]))
         for first in range(0, matrix.shape[0], INSTANCES_AT_ONCE)  # so that no array as large as all values is made
     ]
     return np.concatenate(parts)
 
 
-def _values_in(values: sp.csr_array, matrix: sp.csr_array, first: int, last: int) -> NDArray:
-    """The same for the instances from first to last."""
+def _values_in(values: sp.csr_array, matrix: sp.csr_array, start: int, first: int, last: int) -> NDArray:
+    """The same for the rows from first to last."""
     keys, wanted = (
-        np.repeat(np.arange(last - first, dtype=np.int64), np.diff(each.indptr[first : last + 1])) * matrix.shape[1]
-        + each.indices[each.indptr[first] : each.indptr[last]]
-        for each in (values, matrix)
+        np.repeat(np.arange(last - first, dtype=np.int64), np.diff(each.indptr[at : at + last - first + 1]))
+        * matrix.shape[1]
+        + each.indices[each.indptr[at] : each.indptr[at + last - first]]
+        for each, at in ((values, start + first), (matrix, first))
     )
-    data = values.data[values.indptr[first] : values.indptr[last]]
+    data = values.data[values.indptr[start + first] : values.indptr[start + last]]
     if not keys.size:
         return np.zeros(wanted.size, dtype=data.dtype)
     where = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
