@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -158,11 +159,10 @@ def select_everywhere(store: Store, small: Store, expectation: str, options: arg
 
         before = count_children()
         with local_cluster(n_workers) as address:
-            engine = Dask(address)
-            warm(small, expectation, engine=engine)
-            engine = Dask(address)  # whose bytes are counted from here on
-            found.append(measure(f"store, Dask, {n_workers} processes", store, *rest, engine=engine))
-            engine.close()
+            with closing(Dask(address)) as engine:
+                warm(small, expectation, engine=engine)
+            with closing(Dask(address)) as engine:
+                found.append(measure(f"store, Dask, {n_workers} processes", store, *rest, engine=engine))
         print(f"  workers: {count_children() - before:.1f} s of processor in all, start included")
     if "memory" in options.parts:
         matrix = tw.load(store)

@@ -242,7 +242,10 @@ class Answer:
     def __init__(self, error):
         self.error = error
 
-    def result(self):
+    def done(self):
+        return True
+
+    def result(self, timeout):
         raise self.error
 
 

@@ -7,6 +7,7 @@ heard of it: the moves that were settled. Rows that want to move come back. Task
 from __future__ import annotations
 
 import os
+import pkgutil
 import secrets
 import shutil
 import tempfile
@@ -26,7 +27,6 @@ from tailwise.engines.dask_messages import (
     Snapshot,
     narrowed,
     pack,
-    prepare_worker,
     propose_on_worker,
     release,
     size_of,
@@ -286,12 +286,18 @@ class Dask:
         raise self._failure(reason)
 
     def _prepare(self, address: str) -> Any:
-        """The task by which a worker imports what it needs, which is begun once."""
+        """The task by which a worker tells its version of tailwise, after which it imports kernels; begun once.
+
+        A function of Python's own does it: one of ours would end a worker that does not have it.
+        """
         if address not in self._prepared:
-            self._prepared[address] = self._client.submit(
-                prepare_worker, key=f"prepare-{secrets.token_hex(4)}", workers=[address], pure=False
-            )
-        return self._prepared[address]
+            self._prepared[address] = [
+                self._client.submit(
+                    pkgutil.resolve_name, name, key=f"prepare-{secrets.token_hex(4)}", workers=[address], pure=False
+                )
+                for name in ("tailwise:__version__", "tailwise.kernels.row_ascent:__name__")
+            ]
+        return self._prepared[address][0]
 
     def _collect(self, jobs: dict[Any, Job], group: NDArray, snapshot: Any, moves: Moves) -> None:
         """Take the answers that are there, and ask again where there is none to be had."""

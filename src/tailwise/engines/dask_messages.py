@@ -31,7 +31,6 @@ __all__ = [
     "Snapshot",
     "narrowed",
     "pack",
-    "prepare_worker",
     "propose_on_worker",
     "release",
     "size_of",
@@ -118,12 +117,6 @@ _making = threading.Lock()
 def release() -> str:
     """The version of tailwise in this process."""
     return str(import_module("tailwise").__version__)
-
-
-def prepare_worker() -> str:
-    """Import what proposals need, which takes a new process a second; return the version of tailwise."""
-    import_module("tailwise.kernels.row_ascent")
-    return release()
 
 
 def narrowed(array: NDArray) -> NDArray:
