@@ -52,6 +52,8 @@ RESCALE = 2.0**-500
 SLACK = 5e-7
 # A steeper or higher line could leave the range of single precision, and is not used.
 STEEPEST = 1e30
+# The secant of a concave formula reaches back by this share of t: close to the tangent, and more than rounding sees.
+SECANT = 1 / 64
 # Probabilities that do not count.
 NEGLIGIBLE = 1e-14
 # What differences of psi lose in double precision.
@@ -217,7 +219,9 @@ def bound_formula(terms, f, j, t, q, p):
         return 0.0, np.inf
     if t > 0.0:
         # Where t is tiny, the difference is what rounding left of it: its error, that of numbers up to 1, counts, too.
-        return (at_t - formula_at(terms, f, j, 0.5 * t, q, p) + ROUNDING * (1.0 + abs(at_t))) / (0.5 * t), at_t
+        step_back = SECANT * t
+        fall = at_t - formula_at(terms, f, j, t - step_back, q, p)
+        return (fall + ROUNDING * (1.0 + abs(at_t))) / step_back, at_t
     return 0.0, formula_at(terms, f, j, 1.0, q, p)
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compiling import bundle, kernel, part, step
-from tailwise.kernels.top_k import insert
+from tailwise.kernels.top_k import LANES, bar_of_top, insert
 
 # Room for ranges of sizes that wait: each halving leaves one.
 STACK = 256
@@ -230,25 +230,41 @@ def make_workbench(largest_column, n_nodes):
 
 
 @part
-def select_row(rows, slopes, offsets, budget, i, gains, chosen):
+def select_top(rows, budget, i, gains, lanes, chosen):
+    """The most probable labels of instance i: no arithmetic, and a first bar that few candidates reach."""
+    values, start, stop = rows.values, rows.indptr[i], rows.indptr[i + 1]
+    size, bar = 0, bar_of_top(values, start, stop, budget, lanes)
+    for x in range(start, stop):
+        if values[x] >= bar and (size < budget or values[x] > bar):
+            insert(gains, chosen, i, size, budget, np.float64(values[x]), np.int32(x - start))
+            size = min(size + 1, budget)
+            bar = values[start + chosen[i, budget - 1]] if size == budget else bar
+
+
+@part
+def select_best(rows, slopes, offsets, budget, i, gains, chosen):
     labels, values = rows.labels, rows.values
     start = rows.indptr[i]
     size, bar = 0, -np.inf
-    for x in range(start, rows.indptr[i + 1] if budget > 0 else start):
+    for x in range(start, rows.indptr[i + 1]):
         j = labels[x] if slopes.size > 1 else 0
         gain = slopes[j] * values[x] + offsets[j]
         if gain > bar or size < budget:
             insert(gains, chosen, i, size, budget, gain, np.int32(x - start))
             size = min(size + 1, budget)
             bar = gains[budget - 1] if size == budget else -np.inf
-    for c in range(budget, chosen.shape[1]):
-        chosen[i, c] = -1
 
 
 @step
-def select_rows(rows, slopes, offsets, budgets, gains, chosen, first, last):
+def select_rows(rows, slopes, offsets, budgets, gains, lanes, chosen, first, last):
+    is_plain = slopes.size == 1 and slopes[0] == 1.0 and offsets[0] == 0.0
     for i in range(first, last):
-        select_row(rows, slopes, offsets, budgets[i], i, gains, chosen)
+        if budgets[i] > 0 and is_plain:
+            select_top(rows, budgets[i], i, gains, lanes, chosen)
+        elif budgets[i] > 0:
+            select_best(rows, slopes, offsets, budgets[i], i, gains, chosen)
+        for c in range(budgets[i], chosen.shape[1]):
+            chosen[i, c] = -1
 
 
 @kernel
@@ -258,4 +274,5 @@ def select_by_line(rows, slopes, offsets, budgets, chosen, first, last):
     Shapes: slopes, offsets (m,), or (1,) for all labels alike; budgets (n,), at most the row's size; chosen (n, k).
     Writes: chosen, positions within the row, best first, -1 after the budget.
     """
-    select_rows(rows, slopes, offsets, budgets, np.empty(chosen.shape[1]), chosen, first, last)
+    gains, lanes = np.empty(chosen.shape[1]), np.empty(LANES, rows.values.dtype)
+    select_rows(rows, slopes, offsets, budgets, gains, lanes, chosen, first, last)

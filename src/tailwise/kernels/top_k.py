@@ -1,6 +1,11 @@
 """Keeping the best: of a row, by gain, ties by the smaller label; of an array of numbers."""
 
+import numpy as np
+
 from tailwise.kernels.compiling import part, step
+
+# Every so many-th numbers are compared with each other at once.
+LANES = 16
 
 
 @part
@@ -27,6 +32,47 @@ def holds(positions, r, budget, position):
     for c in range(budget):
         found |= positions[r, c] == position
     return found
+
+
+@part
+def find_lane_maxima(numbers, first, last, lanes):
+    """The largest of every 16th number, counted from each of the first 16; -1 for those that are not there."""
+    for y in range(np.uint64(LANES)):
+        lanes[y] = -1.0
+    for start in range(np.uint64(first), np.uint64(first + (last - first) // LANES * LANES), np.uint64(LANES)):
+        for y in range(np.uint64(LANES)):
+            number = numbers[start + y]
+            lanes[y] = number if number > lanes[y] else lanes[y]
+    start = last - (last - first) % LANES
+    for y in range(last - start):
+        lanes[y] = max(lanes[y], numbers[start + y])
+
+
+@part
+def largest_below(lanes, bar):
+    """The largest of the lanes that is below the bar, or -1."""
+    largest = lanes.dtype.type(-1.0)
+    for y in range(LANES):
+        largest = lanes[y] if largest < lanes[y] < bar else largest
+    return largest
+
+
+@part
+def bar_of_top(numbers, first, last, k, lanes):
+    """A number that at least k of the numbers reach, and few more, so that most need no further look.
+
+    Shapes: numbers (any,), none of them negative, at least k from first to last; lanes (LANES,). Writes: lanes.
+    """
+    bar, n_reach = lanes.dtype.type(-1.0), k
+    if k <= LANES:
+        find_lane_maxima(numbers, first, last, lanes)
+        bar, n_reach = lanes.dtype.type(np.inf), 0
+    for _ in range(k):
+        if n_reach < k:
+            bar, n_reach = largest_below(lanes, bar), 0
+            for y in range(LANES):
+                n_reach += lanes[y] >= bar
+    return bar
 
 
 @step
