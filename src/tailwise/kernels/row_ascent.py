@@ -288,26 +288,24 @@ def ascend(rows, terms, state, chosen, slots, order, moves, touched):
 
 
 @step
-def sort_rows(rows, terms, state, labels, positions, gains, best, first, last):
+def sort_rows(rows, terms, state, positions, labels, gains, first, last):
     k = labels.shape[1]
     for i in range(first, last):
         size = 0
-        while size < k and labels[i, size] >= 0:
-            x = positions[i, size]
-            e = np.float64(rows.values[rows.indptr[i] + x]) if x >= 0 else 0.0
-            gain = own_gain_of(terms, state, labels[i, size], e)
-            insert(gains, best, 0, size, k, gain, labels[i, size])
-            size += 1
-        for c in range(size):
-            labels[i, c] = best[0, c]
+        for c in range(k):
+            if positions[i, c] >= 0:
+                x = rows.indptr[i] + positions[i, c]
+                gain = own_gain_of(terms, state, rows.labels[x], np.float64(rows.values[x]))
+                insert(gains, labels, i, size, k, gain, rows.labels[x])
+                size += 1
+        for c in range(size, k):
+            labels[i, c] = -1
 
 
 @kernel
-def sort_by_gain(rows, terms, state, labels, positions, first, last):
-    """Put the best gain of each row from first to last first; ties: the smaller label.
+def list_by_gain(rows, terms, state, positions, labels, first, last):
+    """The labels of instances first to last, the best gain first; ties: the smaller label.
 
-    Shapes: labels (n, k), -1 for none; positions (n, k), where they stand in the row, -1 for no candidate.
-    Writes: labels.
+    Shapes: positions, labels (n, k), positions within the row, -1 for none. Writes: labels, -1 after the last.
     """
-    k = labels.shape[1]
-    sort_rows(rows, terms, state, labels, positions, np.empty(k), np.empty((1, k), np.int32), first, last)
+    sort_rows(rows, terms, state, positions, labels, np.empty(labels.shape[1]), first, last)

@@ -142,15 +142,6 @@ def mark_excluded(indptr, labels, excluded, marks):
             marks[x] = labels[x] >= 0 and is_excluded(excluded, i, labels[x])
 
 
-@kernel
-def labels_at(rows, positions, labels, first, last):
-    """The inverse, for instances first to last: labels from positions within the row; -1 stays -1."""
-    for i in range(first, last):
-        for c in range(positions.shape[1]):
-            x = positions[i, c]
-            labels[i, c] = rows.labels[rows.indptr[i] + x] if x >= 0 else -1
-
-
 @bundle
 class Columns(NamedTuple):
     """CSC columns of (instance, place in its row, probability), instances ascending within a column."""

@@ -17,8 +17,7 @@ from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.totals import Totals
 from tailwise.kernels import label_state as counts
 from tailwise.kernels.fill import fill_least_loss
-from tailwise.kernels.row_ascent import sort_by_gain
-from tailwise.kernels.rows import labels_at
+from tailwise.kernels.row_ascent import list_by_gain
 from tailwise.selection import export
 from tailwise.selection.problem import Outcome, Problem
 
@@ -307,9 +306,8 @@ def _labels_of(problem: Problem, positions: NDArray, state: State) -> tuple[NDAr
     """The labels of positions, sorted and filled, and their state."""
     rows, terms, rules = problem.candidates.rows, problem.expectation.terms, problem.rules
     labels = np.empty_like(positions)
-    problem.engine.split(labels.shape[0], lambda first, last: labels_at(rows, positions, labels, first, last))
     problem.engine.split(
-        labels.shape[0], lambda first, last: sort_by_gain(rows, terms, state, labels, positions, first, last)
+        labels.shape[0], lambda first, last: list_by_gain(rows, terms, state, positions, labels, first, last)
     )
     if rules.fills:
         fill_least_loss(rows, terms, state, labels, rules.budgets, rules.excluded)
