@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from reference.tiny_encoder import make_tiny_encoder
 
 import tailwise as tw
 from tailwise.cli.main import main
@@ -278,3 +279,33 @@ REFUSED_EXPERIMENTS = {
 def test_experiments_refuse_models(features, capsys, words, message):
     assert main(["experiment", *words, "--data", "data", "--out", "main"]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_an_encoder_beside_words(texts):
+    pytest.importorskip("torch")
+    make_tiny_encoder(Path("encoder"), layers=2, size=8)
+    words = (
+        "--embeddings",
+        "encoder",
+        "--model-option",
+        "classifier__epochs=1",
+        "--model-option",
+        "classifier__size=8",
+    )
+    assert main([*RUN, *words, "--quiet"]) == 0
+    record = read_record()
+    assert list(record["model"]["members"]) == ["tree", "neighbours", "space", "classifier"]
+    assert main(["run", "--config", "out/run.toml", "-o", "again", "--quiet"]) == 0
+    for file in ("selection.npz", "run.toml"):
+        assert Path("out", file).read_bytes() == Path("again", file).read_bytes()
+    assert main(["predict", "out/model.tailwise", "data/texts.tst.txt", "-o", "p.npz", "--quiet"]) == 0
+    np.testing.assert_allclose(load("p.npz").toarray(), load("out/probabilities.npz").toarray(), rtol=1e-3, atol=1e-5)
+
+
+def test_what_a_folder_of_texts_holds(texts, capsys):
+    assert main(["data", "info", "data"]) == 0
+    assert "  train: texts in texts.trn.txt\n" in capsys.readouterr().out
+    Path("corpus").mkdir()
+    write_labelled(Path("corpus/train.jsonl"), "lines.jsonl", 5, 0)
+    assert main(["data", "info", "corpus"]) == 0
+    assert "  train: texts with labels in train.jsonl\n" in capsys.readouterr().out

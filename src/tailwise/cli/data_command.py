@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tailwise.cli.options import add_command
 
 if TYPE_CHECKING:
-    from tailwise.datasets import Contents, DataSet
+    from tailwise.datasets import Contents, DataFolder, DataSet
 
 EXAMPLES = """\
 examples:
@@ -169,7 +169,7 @@ def _print_folder(folder: str, parts: list[_Part] | None = None) -> None:
     if parts is None:
         parts = [_describe(part, opened.load(part)) for part in opened.labels]
     print(folder if lock is None else f"{folder}: {lock.get('name')} ({lock.get('source')})")
-    print("\n".join(part.text for part in parts))
+    print("\n".join([*(part.text for part in parts), *_describe_texts(opened)]))
     if opened.names is not None:
         unused = "" if any(part.is_named for part in parts) else ", not used: needs one line per label"
         print(f"  label names: {opened.names.name}{unused}")
@@ -179,6 +179,15 @@ def _print_folder(folder: str, parts: list[_Part] | None = None) -> None:
         print(
             f"  {verify_folder(folder, lock)} files as recorded; checksum {lock.get('checksum', 'of synthetic data')}"
         )
+
+
+def _describe_texts(folder: DataFolder) -> list[str]:
+    """Return a line for each file of texts, which a run uses if there are no features."""
+    files = {**folder.texts, **folder.corpora}
+    what = (
+        "texts with labels" if folder.corpora else "texts" if not folder.features else "texts, not used: has features"
+    )
+    return [f"  {part}: {what} in {path.name}" for part, path in files.items()]
 
 
 class _Part(NamedTuple):
