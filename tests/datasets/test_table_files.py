@@ -372,3 +372,18 @@ def test_columns_that_are_found_by_their_names_are_said_once(tmp_path, capsys, n
     ]
     assert main(command) == 0
     assert capsys.readouterr().err.count("instance from 'user_id'") == 1
+
+
+@pytest.mark.boundscheck
+def test_labels_of_every_row_are_sorted(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [rng.permutation(300)[:size] for size in (0, 1, 2, 7, 40, 300, 3)]
+    lines = [f"{i},{j},{(i + 1) * (j + 1) / 4000}" for i, row in enumerate(rows) for j in row]
+    (tmp_path / "a.csv").write_text("\n".join(["instance,label,probability", *lines]))
+    found = load_contents(tmp_path / "a.csv").matrix
+    expected = np.zeros(found.shape, np.float32)
+    for i, row in enumerate(rows):
+        expected[i, row] = (i + 1) * (row + 1) / 4000
+    assert found.has_sorted_indices
+    assert all((np.diff(found.indices[a:b]) > 0).all() for a, b in zip(found.indptr, found.indptr[1:], strict=False))
+    np.testing.assert_array_equal(found.toarray(), expected)

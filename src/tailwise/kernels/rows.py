@@ -54,6 +54,33 @@ def find_disorder(indptr, labels):
     return -1
 
 
+@step
+def _sort_between(labels, values, start, stop):
+    """Sort the entries of a row by label: Shell's sort, which needs no memory and is quick for short rows."""
+    gap = np.int64(1)
+    while 3 * gap < stop - start:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for x in range(start + gap, stop):
+            label, value, y = labels[x], values[x], x
+            while y - gap >= start and labels[y - gap] > label:
+                labels[y], values[y] = labels[y - gap], values[y - gap]
+                y -= gap
+            labels[y], values[y] = label, value
+        gap //= 3
+
+
+@kernel
+def sort_row_labels(indptr, labels, values, first, last):
+    """Sort the entries of the rows from first to last - 1 by label.
+
+    Shapes: indptr (n + 1,), labels (nnz,), values (nnz,).
+    Reads: indptr. Writes: labels, values.
+    """
+    for i in range(first, last):
+        _sort_between(labels, values, indptr[i], indptr[i + 1])
+
+
 @kernel
 def sum_by_label(labels, values, table):
     """Sum, largest and number of the values of each label, in one sweep without a temporary.

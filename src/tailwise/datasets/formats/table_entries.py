@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from tailwise.errors import FileError
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import build_csr
 from tailwise.inputs.table_columns import choose_columns, describe_columns, list_columns
-from tailwise.kernels.rows import find_disorder
+from tailwise.kernels.rows import find_disorder, sort_row_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -198,7 +199,7 @@ class EntryReader:
         if find_disorder(matrix.indptr, matrix.indices) >= 0:
             if not values.flags.writeable:  # of pyarrow
                 matrix.data = values.copy()
-            matrix.sort_indices()
+            _sort_labels(matrix)
             self._refuse_twice(matrix, first)
         return Contents(
             matrix,
@@ -253,6 +254,16 @@ class EntryReader:
                 f"{self._path} must hold each label of an instance once. Instance {instance} holds label {label} twice."
             )
             raise FileError(msg)
+
+
+def _sort_labels(matrix: Any) -> None:
+    """Sort the entries of each row by label, half of the entries on a thread of their own."""
+    indptr, labels, values = matrix.indptr.astype(np.int64), matrix.indices, matrix.data
+    middle = int(np.searchsorted(indptr, indptr[-1] // 2))
+    with ThreadPoolExecutor(1) as other:
+        half = other.submit(sort_row_labels, indptr, labels, values, 0, middle)
+        sort_row_labels(indptr, labels, values, middle, indptr.size - 1)
+        half.result()
 
 
 def joined(path: Any, files: list[LongFile]) -> LongFile:
