@@ -13,8 +13,9 @@ from tailwise.kernels.pooling import describe_rows, join_rows
 LEAST = 1e-4  # probabilities are kept this far from 0 and 1 in logits
 OF_MEMBERS, OF_ALL = ("logit", "log rank", "log sum"), ("log frequency", "logit of mean")
 BLOCK = 4096  # pairs
+FEW, STRIDE = 50_000, 16
 # Newton's method: at most so many steps, each at least so long, until a step gains less than this part of the loss.
-MOST_STEPS, SHORTEST, LEAST_GAIN = 50, 1e-6, 1e-10
+MOST_STEPS, SHORTEST, LEAST_GAIN = 50, 1e-6, 1e-9
 
 
 class Pool(NamedTuple):
@@ -68,17 +69,20 @@ def fit_stack(inputs: NDArray, is_true: NDArray) -> tuple[NDArray, float]:
     mean, scale = inputs.mean(axis=0), inputs.std(axis=0)
     scale[scale < 1e-9] = 1.0
     scaled = (inputs - mean) / scale
-    found = _fit_logistic(np.column_stack([scaled, np.ones(is_true.size)]), is_true)
+    scaled = np.column_stack([scaled, np.ones(is_true.size)])
+    share = is_true.mean()
+    start = np.append(np.zeros(mean.size), np.log(share / (1 - share)))
+    if is_true.size > FEW:  # most steps are taken on a part of the pairs
+        start = _fit_logistic(scaled[::STRIDE], is_true[::STRIDE], start)
+    found = _fit_logistic(scaled, is_true, start)
     weights = found[:-1] / scale
     return weights, float(found[-1] - weights @ mean)
 
 
-def _fit_logistic(inputs: NDArray, is_true: NDArray) -> NDArray:
+def _fit_logistic(inputs: NDArray, is_true: NDArray, weights: NDArray) -> NDArray:
     """Minimise log loss plus half the squared weights, without that of the last input, by Newton's method."""
     penalty = np.ones(inputs.shape[1])
     penalty[-1] = 0.0
-    weights = np.zeros(inputs.shape[1])
-    weights[-1] = np.log(is_true.mean() / (1 - is_true.mean()))
     value, slope, curvature = _expand(inputs, is_true, weights, penalty)
     for _ in range(MOST_STEPS):
         direction = np.linalg.solve(curvature, slope)
@@ -101,9 +105,9 @@ def _expand(inputs: NDArray, is_true: NDArray, weights: NDArray, penalty: NDArra
     curvature = np.diag(penalty)
     for first in range(0, is_true.size, BLOCK):
         rows, truth = inputs[first : first + BLOCK], is_true[first : first + BLOCK]
-        scores = rows @ weights
+        scores = np.clip(rows @ weights, -500.0, 500.0)  # so that no step overflows
         probabilities = 1.0 / (1.0 + np.exp(-scores))
-        value += float(np.logaddexp(0.0, scores).sum() - scores[truth].sum())
+        value += float(np.log1p(np.exp(-np.abs(scores))).sum() + np.maximum(scores, 0.0).sum() - scores[truth].sum())
         slope = slope + rows.T @ (probabilities - truth)
         curvature = curvature + rows.T @ (rows * (probabilities * (1.0 - probabilities))[:, None])
     return value, slope, curvature
