@@ -157,7 +157,7 @@ def bound_by_tangents(worth, j, bench, size, r, middle):
     return least
 
 
-@part
+@step
 def push_range(bench, n_ranges, first, last, low, high):
     bench.ranges[n_ranges, FIRST], bench.ranges[n_ranges, LAST] = first, last
     bench.ranges[n_ranges, LOW], bench.ranges[n_ranges, HIGH] = low, high
@@ -198,7 +198,7 @@ def split_range(worth, j, bench, r, middle, bound):
     return r
 
 
-@part
+@step
 def push_ranges(worth, j, bench, n_ranges, first, last):
     """All sizes from first to last, block by block where nodes are used."""
     while first <= last:

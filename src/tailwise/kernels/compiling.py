@@ -6,10 +6,11 @@ from numba import njit
 from numba.core.ccallback import CFunc
 from numba.core.sigutils import normalize_signature
 
+from tailwise.kernels.bundles import hand_on_by_address
 from tailwise.kernels.caching import make_cache
 from tailwise.kernels.compile_ahead import compile_ahead
 from tailwise.kernels.compile_time import compile_seconds
-from tailwise.kernels.quick_compiler import IS_TRIED, KernelCompiler, StepCompiler, bundle, widened
+from tailwise.kernels.quick_compiler import IS_TRIED, KernelCompiler, StepCompiler, widened
 
 __all__ = ["bundle", "c_function", "compile_ahead", "compile_seconds", "kernel", "part", "reordering_step", "step"]
 
@@ -22,6 +23,11 @@ _OPTIONS = {"nogil": True, "error_model": "numpy"}
 _STEP_OPTIONS = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
 _STEP_COMPILER = {"pipeline_class": StepCompiler} if IS_TRIED else {}
 _KERNEL_COMPILER = {"pipeline_class": KernelCompiler} if IS_TRIED else {}
+
+
+def bundle(cls):
+    """Let compiled functions hand instances of this NamedTuple on as one argument."""
+    return hand_on_by_address(cls) if IS_TRIED else cls
 
 
 def step(function, **options):

@@ -74,7 +74,7 @@ def make_undo(largest_column):
     return Undo(*(np.empty(max(1, largest_column), np.int32) for _ in range(3)))
 
 
-@part
+@step
 def find_weakest(rows, terms, state, chosen, i, budget):
     """Slot of the label that instance i would miss least, and its gain."""
     labels, values, start = rows.labels, rows.values, rows.indptr[i]
@@ -87,7 +87,7 @@ def find_weakest(rows, terms, state, chosen, i, budget):
     return slot, weakest
 
 
-@part
+@step
 def find_likely(rows, state, chosen, i, budget):
     """Position of the label that instance i does not have and whose line is highest; -1 if it has them all."""
     labels, values, slopes, offsets, start = rows.labels, rows.values, state.slopes, state.offsets, rows.indptr[i]
@@ -99,7 +99,7 @@ def find_likely(rows, state, chosen, i, budget):
     return position
 
 
-@part
+@step
 def find_other(rows, terms, state, chosen, i, budget, hint):
     """Position of the best label that instance i does not have, and its gain; `hint` is a likely one."""
     labels, values, slopes, offsets = rows.labels, rows.values, state.slopes, state.offsets
@@ -204,7 +204,7 @@ def propose_labels(
         visits.passes[j], visits.t[j] = -1 if moves[r] else now, counts[j, T]
 
 
-@part
+@step
 def swap(rows, terms, state, chosen, i, slot, position):
     """Instance i puts another label into a slot; returns what the utility gains."""
     start = rows.indptr[i]

@@ -102,7 +102,7 @@ def failure_without(counts, j, e):
     return min(1.0, counts[j, FAILURE] / (1.0 - min(e, LARGEST_BELOW_ONE)))
 
 
-@part
+@step
 def count_failure(counts, j, e, count):
     """Bring the failure probability of label j up to date with one instance more (count 1) or less (-1)."""
     survival = 1.0 - min(e, LARGEST_BELOW_ONE)
@@ -117,7 +117,7 @@ def count_failure(counts, j, e, count):
     counts[j, FAILURE] = min(1.0, mantissa) if counts[j, SCALE] == 0.0 else 0.0
 
 
-@part
+@step
 def psi_at(terms, state, j, t, q):
     """What the formulas give for label j."""
     psi = 0.0
@@ -154,7 +154,7 @@ def has_law(state, j):
     return state.laws.slots.size > 0 and state.laws.slots[j] >= 0
 
 
-@part
+@step
 def psi_with(terms, state, j, e, count):
     """What the formulas give for label j, with one instance more (count 1), less (-1), or as it is (0)."""
     if has_law(state, j):
@@ -191,7 +191,7 @@ def own_gain_of(terms, state, j, e):
     return gain
 
 
-@part
+@step
 def add_instance(terms, state, j, e, count):
     """Add an instance of probability e to label j (count 1) or take it out (-1); the line is left to refresh_line."""
     counts = state.counts
@@ -207,7 +207,7 @@ def add_instance(terms, state, j, e, count):
         exact_add(state.nodes, j, e, count)
 
 
-@part
+@step
 def bound_formula(terms, f, j, t, q, p):
     """Slope and offset of a line above psi_f(t + e, q, p) for all e in [0, 1]."""
     at_t = formula_at(terms, f, j, t, q, p)
@@ -225,7 +225,7 @@ def bound_formula(terms, f, j, t, q, p):
     return 0.0, formula_at(terms, f, j, 1.0, q, p)
 
 
-@part
+@step
 def refresh_line(terms, state, j):
     """Bring the line of label j up to date with its counts."""
     counts = state.counts

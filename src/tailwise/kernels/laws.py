@@ -25,14 +25,14 @@ class Laws(NamedTuple):
     known: np.ndarray  # float64 (slots, 2): hits and misses that are certain, to be added to T and R
 
 
-@part
+@step
 def convolved(law, s, side, x, e):
     """P(X + Y = x) for X of the law, Y = 1 with probability e."""
     below = law[s, side, x - 1] if x > 0 else 0.0
     return (1.0 - e) * law[s, side, x] + e * below
 
 
-@part
+@step
 def next_deconvolved(law, s, side, x, e, last):
     """P(X - Y = x), where Y = 1 with probability e is a part of X; `last` is the one before in the recurrence."""
     if e <= 0.5:

@@ -57,7 +57,7 @@ def linear_own_gain(nodes, j, e, first, last):
     return gain
 
 
-@part
+@step
 def product_value(nodes, j, t, e, count):
     """t times the sum of the products, with one instance more (count 1), less (-1), or as it is; t is the new one."""
     products = nodes.product
@@ -117,7 +117,7 @@ def exact_line(nodes, j, t):
     return slope, low + linear_gain(nodes, j, 1.0 - largest, n_plain, n_nodes)
 
 
-@part
+@step
 def multiply_instance(nodes, row, e):
     """Multiply the generating function of one candidate into a row of the nodes."""
     linear, product, n_plain = nodes.linear, nodes.product, nodes.n_plain

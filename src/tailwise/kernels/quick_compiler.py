@@ -5,21 +5,18 @@ calls deep is optimised six times. Here a step stays as it was lowered, and only
 """
 
 import gc
-import hashlib
 from contextlib import contextmanager
 
 import numba
-from llvmlite import ir
 from llvmlite.binding import Linkage
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
-from numba.core.datamodel import register_default
-from numba.core.datamodel.models import TupleModel
 from numba.core.environment import lookup_environment
-from numba.core.typing.typeof import typeof_impl
 
-__all__ = ["IS_TRIED", "KernelCompiler", "StepCompiler", "bundle", "widened"]
+from tailwise.kernels.bundles import mark_addresses
+
+__all__ = ["IS_TRIED", "KernelCompiler", "StepCompiler", "widened"]
 
 # Versions of Numba with which this file was tried. With others, kernels are compiled as usual.
 OLDEST, NEWEST = (0, 62), (0, 68)
@@ -48,7 +45,15 @@ class _NoEngine:
         """Nothing to set: the kernel that the step is linked into does it."""
 
 
-class _StepLibrary(JITCodeLibrary):
+class _BundlesLibrary(JITCodeLibrary):
+    """A function that may take bundles."""
+
+    def add_ir_module(self, ir_module):
+        mark_addresses(ir_module)
+        super().add_ir_module(ir_module)
+
+
+class _StepLibrary(_BundlesLibrary):
     """A function that is only linked into others."""
 
     codegen = _NoEngine()
@@ -69,7 +74,7 @@ class _StepLibrary(JITCodeLibrary):
                 manager.run(function, builder)
 
 
-class _KernelLibrary(JITCodeLibrary):
+class _KernelLibrary(_BundlesLibrary):
     """A function with all the steps that it calls, directly or not."""
 
     def finalize(self):
@@ -149,44 +154,3 @@ def widened(dispatcher):
 def _widen(kind):
     kind = types.unliteral(kind)
     return types.int64 if isinstance(kind, types.Integer) and kind.bitwidth < 64 else kind
-
-
-class _BundleType(types.NamedTuple):
-    pass
-
-
-@register_default(_BundleType)
-class _BundleModel(TupleModel):
-    """Handed on as one named struct. Numba hands a tuple on as all the numbers that its arrays consist of."""
-
-    def get_value_type(self):
-        if self._value_type is None:
-            value_type = super().get_value_type()
-            digest = hashlib.sha256(str(value_type).encode()).hexdigest()[:16]
-            name = f"{self._fe_type.instance_class.__name__}.{digest}"
-            struct = ir.global_context.get_identified_type(name)
-            if struct.is_opaque:
-                struct.set_body(*value_type.elements)
-            self._value_type = struct
-        return self._value_type
-
-    def get_argument_type(self):
-        return self.get_value_type()
-
-    def as_argument(self, builder, value):
-        return value
-
-    def from_argument(self, builder, value):
-        return value
-
-
-def bundle(cls):
-    """Let compiled functions hand instances of this NamedTuple on as one argument."""
-    if not IS_TRIED:
-        return cls
-
-    @typeof_impl.register(cls)
-    def typeof(value, context):
-        return _BundleType([typeof_impl(item, context) for item in value], cls)
-
-    return cls

@@ -182,7 +182,7 @@ def propose_rows(rows, terms, state, chosen, slots, instances, gains, moves, fir
         propose(rows, terms, state, chosen, slots[i, LEAST], slots[i, MOST], i, gains, moves, r)
 
 
-@part
+@step
 def change_of(terms, state, moves, r):
     """What the utility gains, now, by the moves of row r; less than rounding may have made of it."""
     change, scale = 0.0, 0.0
@@ -197,7 +197,7 @@ def change_of(terms, state, moves, r):
     return change - ROUNDING * scale
 
 
-@part
+@step
 def apply_swaps(terms, state, moves, r, touched):
     for side in range(2):
         count = 1.0 if side == TAKE else -1.0
