@@ -100,3 +100,19 @@ def test_all_labels_for_everyone():
     for text in ("precision", "macro-f1", "coverage"):
         found = semi.select(matrix, text, 5)
         assert np.sort(found.labels, axis=1).tolist() == [[0, 1, 2, 3, 4]] * 6
+
+
+@pytest.mark.parametrize("utility", ["macro-precision", "macro-gmean", "macro-f1"])
+def test_totals_where_a_given_label_has_kept_a_candidate_out(utility):
+    """The candidate may fill another slot, at its own probability even if that gains no more than none."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        matrix = np.where(rng.random((6, 8)) < 0.3, rng.random((6, 8)), 0.0)
+        init = np.full((6, 5), -1)
+        for row in init:
+            size = rng.integers(0, 4)
+            row[:size] = rng.permutation(8)[:size]
+        found = semi.select(matrix, utility, 5, init=init, fill="least-loss", method="ascent")
+        t = [sum(matrix[i, j] for i, row in enumerate(found.labels) if j in row) for j in range(8)]
+        assert found.totals.t == pytest.approx(t)
+        assert all(len(set(row)) == 5 for row in found.labels.tolist())

@@ -6,7 +6,7 @@ import numpy as np
 
 from tailwise.kernels.compiling import kernel, step
 from tailwise.kernels.label_state import add_instance, gain_of, refresh_line
-from tailwise.kernels.rows import is_excluded
+from tailwise.kernels.rows import find_label, is_excluded
 from tailwise.kernels.top_k import holds
 
 
@@ -31,11 +31,14 @@ def fill_least_loss(rows, terms, state, labels, budgets, excluded):
             j, eta = -1, 0.0
             while j < 0 and len(losses) > 0:
                 loss, j = heapq.heappop(losses)
-                set_aside.append((loss, j))
-                if holds(labels, i, c, j) or is_excluded(excluded, i, j):
+                loss_now = -gain_of(terms, state, j, 0.0)
+                is_outdated = loss < loss_now or loss > loss_now  # then the heap has another entry for the label
+                if not is_outdated:
+                    set_aside.append((loss, j))
+                if is_outdated or is_own(rows, i, j) or holds(labels, i, c, j) or is_excluded(excluded, i, j):
                     j = -1
             x = find_left_out(rows, terms, state, labels, c, i)
-            if x >= 0 and (j < 0 or gain_of(terms, state, rows.labels[x], rows.values[x]) > -loss):
+            if x >= 0 and (j < 0 or gain_of(terms, state, rows.labels[x], rows.values[x]) >= -loss):
                 if j >= 0:
                     heapq.heappush(losses, set_aside.pop())
                 j, eta = rows.labels[x], rows.values[x]
@@ -44,8 +47,17 @@ def fill_least_loss(rows, terms, state, labels, budgets, excluded):
             labels[i, c] = j
             add_instance(terms, state, j, eta, 1.0)
             refresh_line(terms, state, j)
+            if x >= 0:
+                heapq.heappush(losses, (-gain_of(terms, state, j, 0.0), j))
         for _, j in set_aside:
             heapq.heappush(losses, (-gain_of(terms, state, j, 0.0), j))
+
+
+@step
+def is_own(rows, i, j):
+    """Whether label j is a candidate of row i, or an optional label of it."""
+    x = find_label(rows.labels, rows.indptr[i], rows.indptr[i + 1], j)
+    return x < rows.indptr[i + 1] and rows.labels[x] == j
 
 
 @step
