@@ -117,7 +117,7 @@ def count_failure(counts, j, e, count):
     counts[j, FAILURE] = min(1.0, mantissa) if counts[j, SCALE] == 0.0 else 0.0
 
 
-@step
+@part
 def psi_at(terms, state, j, t, q):
     """What the formulas give for label j."""
     psi = 0.0
@@ -154,7 +154,7 @@ def has_law(state, j):
     return state.laws.slots.size > 0 and state.laws.slots[j] >= 0
 
 
-@step
+@part
 def psi_with(terms, state, j, e, count):
     """What the formulas give for label j, with one instance more (count 1), less (-1), or as it is (0)."""
     if has_law(state, j):
