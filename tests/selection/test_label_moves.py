@@ -25,9 +25,9 @@ def groups(monkeypatch):
     """The groups of labels that made proposals."""
     seen, propose = [], _LabelMoves._propose
 
-    def spy(self, state, positions, held, labels):
+    def spy(self, worths, state, positions, held, labels):
         seen.append(labels)
-        return propose(self, state, positions, held, labels)
+        return propose(self, worths, state, positions, held, labels)
 
     monkeypatch.setattr(_LabelMoves, "_propose", spy)
     return seen
@@ -49,9 +49,9 @@ def test_labels_without_news_would_not_have_moved(monkeypatch, utility, expectat
     with_news = tw.select(matrix, utility, 3, tolerance=0, **options)
     propose = _LabelMoves._propose
 
-    def forget_and_propose(self, state, positions, held, labels):
+    def forget_and_propose(self, worths, state, positions, held, labels):
         self._visits = make_visits(self._sizes.size)
-        return propose(self, state, positions, held, labels)
+        return propose(self, worths, state, positions, held, labels)
 
     monkeypatch.setattr(_LabelMoves, "_propose", forget_and_propose)
     looking_again = tw.select(matrix, utility, 3, tolerance=0, **options)
@@ -74,7 +74,8 @@ def test_labels_without_news_would_not_have_moved(monkeypatch, utility, expectat
     ],
 )
 def test_what_is_news(noted, now, is_news):
-    moves = _LabelMoves(make_problem())
+    problem = make_problem()
+    moves = _LabelMoves(problem, start(problem, None, Observer()).state)
     for each in (noted, now):
         moves._prices.weakest[:], moves._prices.other[:] = 1.0, each
         before = moves._prices.changed.copy()
@@ -88,7 +89,8 @@ def test_what_is_news(noted, now, is_news):
 @pytest.mark.parametrize(("least_sample", "n_groups"), [(0, 1), (10**9, GROUPS)])
 def test_a_pass_that_gains_nothing_ends_after_its_first_group(monkeypatch, groups, least_sample, n_groups):
     problem = make_problem(expectation="semi", init=tw.select(MATRIX, "macro-f1", 3, expectation="semi", fill="none"))
-    outcome, moves = start(problem, None, Observer()), _LabelMoves(problem)
+    outcome = start(problem, None, Observer())
+    moves = _LabelMoves(problem, outcome.state)
     while moves.run_pass(outcome.state, outcome.positions, moves.every, Observer()):
         pass
     groups.clear()
@@ -101,7 +103,8 @@ def test_a_pass_that_gains_nothing_ends_after_its_first_group(monkeypatch, group
 def test_a_pass_that_gains_goes_on_after_its_first_group(monkeypatch, groups):
     monkeypatch.setattr(label_moves, "LEAST_SAMPLE", 0)
     problem = make_problem(expectation="semi", init="random")
-    outcome, moves = start(problem, None, Observer()), _LabelMoves(problem)
+    outcome = start(problem, None, Observer())
+    moves = _LabelMoves(problem, outcome.state)
     assert moves.run_pass(outcome.state, outcome.positions, moves.every, Observer()) > 0
     assert (len(groups), moves.pays) == (GROUPS, True)
 
@@ -130,3 +133,27 @@ def test_a_state_counted_from_an_earlier_one_is_the_same(utility, context):
         state = expectation.recount(state, positions)
         np.testing.assert_allclose(state.counts, fresh.counts, rtol=1e-12, atol=1e-12)
         assert expectation.value(state) == pytest.approx(expectation.value(fresh), rel=1e-6)
+
+
+# Sizes of sets
+
+
+@pytest.mark.parametrize("utility", ["macro-f1", "macro-recall", "macro-jaccard", "macro-balanced-accuracy"])
+def test_worth_by_the_nodes_of_a_state_finds_no_less(monkeypatch, utility):
+    """Near searches by the state's own nodes end about as high as searches over all sizes by nodes of their own."""
+    matrix = zipf_candidates(400, 60, 20)
+    monkeypatch.setattr(label_moves, "FAR_SHARE", 1.0)
+    near = tw.select(matrix, utility, 3, method="global", expectation="exact", fill="none")
+    monkeypatch.setattr(label_moves, "FAR_SHARE", -1.0)
+    anywhere = tw.select(matrix, utility, 3, method="global", expectation="exact", fill="none")
+    assert near.expected == pytest.approx(anywhere.expected, rel=2e-4)
+    rows = tw.select(matrix, utility, 3, method="ascent", expectation="exact", fill="none")
+    assert near.expected >= rows.expected * (1 - 1e-9)
+
+
+def test_deep_tails_are_searched_in_all_sizes():
+    problem = resolve(Request(zipf_candidates(60, 200, 20), "macro-f1", 3, method="global", fill="none"))
+    outcome = start(problem, None, Observer())
+    state = problem.expectation.count(outcome.positions)
+    moves = _LabelMoves(problem, state)
+    assert all(worth.has_blocks for worth in moves._find_worths(state))

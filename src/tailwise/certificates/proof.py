@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # The price of what is not for sale.
 BEYOND_WORTH = 1e6
+# A selection whose gap is below this share of the target is not looked to be improved: little is left to be found.
+NO_NEED = 0.1
 # Rounds after which the prices are good enough to look for a better selection, besides the last.
 REPAIR_ROUNDS = (12, 25, 50)
 
@@ -72,6 +74,7 @@ def prove(
     if expectation.is_linear or not problem.rules.has_budget:
         climb = None  # what is linear is optimal already, and without a budget every label has its best set
     prices, interrupted = None, False
+    closest = replace(proving, target_gap=NO_NEED * proving.target_gap)
     try:
         worth = check_formulas(problem)
         start, least, room = _starting_prices(problem, outcome)
@@ -82,7 +85,8 @@ def prove(
             observer.told("proof", [upper + offset for upper in prices.history], 0, outcome.state)
             is_last = len(prices.history) == rounds or prices.is_settled or not observer.goes_on()
             is_last = is_last or _is_close(problem, outcome, prices, offset, proving)
-            if climb is not None and (is_last or len(prices.history) in REPAIR_ROUNDS):
+            is_time = is_last or len(prices.history) in REPAIR_ROUNDS
+            if climb is not None and is_time and not _is_close(problem, outcome, prices, offset, closest):
                 outcome = repair(problem, outcome, prices.shares, climb, observer)
             if is_last or outcome.interrupted or _is_close(problem, outcome, prices, offset, proving):
                 break

@@ -96,7 +96,7 @@ class Exact:
         return self._count(positions, others, self._place_nodes(q + self.context.q))
 
     def recount(self, state: State, positions: NDArray) -> State:
-        if not self.uses_nodes or self.context.t.any() or self.context.q.any():
+        if not self.uses_nodes or self._has_context():
             return self.count(positions)
         nodes, q = state.nodes, np.maximum(1.0, self._count_labels(positions))
         self._place_anew(nodes, ~self._quadrature.fits(q, nodes.placed_for, NEARLY), q)
@@ -130,7 +130,7 @@ class Exact:
             return make_worth(self, NO_BLOCKS, NO_NODES, NO_BLOCKS)
         blocks, labels, q = list_blocks(np.diff(columns.indptr))
         # Sets are summed up as they come; a sum is kept only of what was decided elsewhere.
-        n_rows = kernels.SUM + bool(self.context.t.any() or self.context.q.any())
+        n_rows = kernels.SUM + self._has_context()
         nodes = self._quadrature.place(labels, q + self.context.q[labels], n_rows, at_least=q / 2)
         known = np.zeros(columns.indptr.size - 1, dtype=np.int64)
         if nodes.product.shape[2] > 0:  # curves above them are made of all blocks
@@ -139,6 +139,16 @@ class Exact:
             )
             known = np.diff(blocks)
         return make_worth(self, blocks, nodes, known)
+
+    def worth_near(self, state: State) -> Worth:
+        if not self.uses_nodes or self._has_context():  # whose sums are not kept apart in a state
+            return self.worth
+        nodes, m = state.nodes, self.candidates.n_labels
+        linear, product = nodes.linear[:, : kernels.SUM].copy(), nodes.product.copy()
+        linear[:, kernels.WEIGHT], product[:, kernels.PRODUCT] = _split_blank(nodes)
+        nodes = nodes._replace(linear=linear, product=product, placed_for=np.empty(0), blank=np.empty((0, 0)))
+        worth = make_worth(self, np.arange(m + 1), nodes, np.ones(m, dtype=np.int64))
+        return worth._replace(has_blocks=False)
 
     def value_of(self, chosen: Chosen) -> float:
         if not self.uses_laws:
@@ -149,6 +159,10 @@ class Exact:
         if not plain:
             return value
         return value + Exact(Mixture(plain), self.candidates, self.batch, self.context, self._engine).value_of(chosen)
+
+    def _has_context(self) -> bool:
+        """Whether something was decided elsewhere."""
+        return bool(self.context.t.any() or self.context.q.any())
 
     def _find_misfits(self, state: State) -> NDArray:
         """Labels whose nodes were placed for another number of instances than they have."""

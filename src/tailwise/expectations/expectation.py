@@ -64,5 +64,8 @@ class Expectation(Protocol):
     def worth(self) -> Worth:
         """What sets of instances add to a label."""
 
+    def worth_near(self, state: State) -> Worth:
+        """The same by the nodes of a state: for sets of about the sizes that labels have in it, at no cost."""
+
     def value_of(self, chosen: Chosen) -> float:
         """The expected utility of any selection, as it is reported."""

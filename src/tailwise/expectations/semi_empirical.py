@@ -73,5 +73,8 @@ class SemiEmpirical:
         nothing = np.empty(0, dtype=np.int64)
         return make_worth(self, nothing, NO_NODES, nothing)
 
+    def worth_near(self, state: State) -> Worth:
+        return self.worth
+
     def value_of(self, chosen: Chosen) -> float:
         return self.value(self.count(*locate(chosen, self.candidates)))

@@ -185,6 +185,7 @@ def make_worth(expectation: Expectation, blocks: NDArray, nodes: Nodes, known: N
         known,
         _curves_above(blocks, nodes),
         has_nodes=blocks.size > 0,
+        has_blocks=True,
         has_base=bool(context.q.any() or context.t.any()),
         is_curved=False,
         depends_on_size=bool(terms.formulas.size) or blocks.size > 0,

@@ -16,12 +16,12 @@ import numpy as np
 
 from tailwise.kernels.compiling import part, step
 from tailwise.kernels.set_worth import (
-    BLOCK_RATIO,
     P0,
     add_nodes,
     block_of,
     coverage_of,
     curve_at,
+    end_of_block,
     forget_phis,
     line_of,
     node_line,
@@ -49,6 +49,8 @@ from tailwise.kernels.workbench import (
 
 # A range is done when its bound is within this share of the best value; more where curves make it costly.
 ENOUGH, ENOUGH_CURVED = 2e-4, 5e-4
+# Moves look at all sizes up to this, and stop where this many sizes in turn are no better.
+FEW, PATIENCE = 3, 4
 # Steps to the best tangent, of which any is a valid one.
 TANGENT_STEPS = 20
 # Chords over less of t than this share of q + p are taken for the curve itself.
@@ -79,7 +81,7 @@ def fill_net(worth, j, bench, size, r, q, tangent):
         for x in range(size):
             net[x] += tangent * bench.logs[x]
     if worth.has_nodes:
-        add_nodes(worth, j, block_of(first), np.float64(q), bench, size)
+        add_nodes(worth, j, block_of(worth, first), np.float64(q), bench, size)
     return constant
 
 
@@ -98,7 +100,7 @@ def bound_at(worth, j, bench, size, r, q, fee, tangent):
             bench.ranges[r, HIGH],
         )
         if worth.has_nodes:
-            node_slope, node_offset = node_line(worth, j, block_of(bench.ranges[r, FIRST]), np.float64(q), bench)
+            node_slope, node_offset = node_line(worth, j, block_of(worth, bench.ranges[r, FIRST]), np.float64(q), bench)
             slope += node_slope
             offset += node_offset
         bound = constant + fee * q + sum_line_above(bench.values, bench.prices, size, slope, offset - fee)
@@ -175,7 +177,7 @@ def is_worth_halving(worth, j, bench, r, bound):
         return False
     if coverage_of(worth, j) == 0.0:
         return True
-    b = block_of(first)
+    b = block_of(worth, first)
     at_ends = curve_at(worth, j, b, first, low) + curve_at(worth, j, b, first, high)
     above = 0.5 * at_ends - curve_at(worth, j, b, first, 0.5 * (low + high))
     return above > CHORD_SHARE * (bound - bench.found[VALUE])
@@ -202,7 +204,7 @@ def split_range(worth, j, bench, r, middle, bound):
 def push_ranges(worth, j, bench, n_ranges, first, last):
     """All sizes from first to last, block by block where nodes are used."""
     while first <= last:
-        end = min(last, BLOCK_RATIO ** (block_of(first) + 1) - 1) if worth.has_nodes else last
+        end = min(last, end_of_block(worth, first)) if worth.has_nodes else last
         n_ranges = push_range(bench, n_ranges, first, end, 0.0, min(worth.reach[j], np.float64(end)))
         first = end + 1
     return n_ranges
@@ -280,6 +282,26 @@ def look_near(worth, j, bench, size, q):
 
 
 @step
+def look_at_smaller(worth, j, bench, size, guess):
+    """Look at sets that are smaller than the guess by one, two, four ..., and at those of a few instances."""
+    distance = 1
+    while distance < guess - FEW:
+        look_near(worth, j, bench, size, guess - distance)
+        distance *= 2
+    for q in range(min(FEW, guess - 1), 0, -1):
+        look_near(worth, j, bench, size, q)
+
+
+@step
+def look_at_larger(worth, j, bench, size, guess):
+    """Look at sets that are larger than the guess by one, two, four ..., until some in turn are no better."""
+    n_worse, distance = 0, 1
+    while n_worse < PATIENCE and guess + distance <= size:
+        n_worse = 0 if look_near(worth, j, bench, size, guess + distance) else n_worse + 1
+        distance *= 2
+
+
+@step
 def is_settled(bench, size, slope, offset):
     """Whether it is plain that no set is better than the best so far, of at most one instance.
 
@@ -291,10 +313,11 @@ def is_settled(bench, size, slope, offset):
 
 
 @step
-def search_near_members(worth, j, bench, n_candidates, slope, offset):
-    """Look for a better set than the marked one, of about its size: for moves, it proves nothing; returns its value.
+def search_near_members(worth, j, bench, n_candidates, slope, offset, is_far):
+    """Look for a better set than the marked one: for moves, it proves nothing; returns the value of the marked one.
 
-    The line lies above what an instance can add. Writes: as search_best_set, except for the bound.
+    The line lies above what an instance can add; `is_far` says that the best set may be of quite another size, so that
+    all sizes are searched. Writes: as search_best_set, except for the bound.
     """
     forget_phis(bench)
     start_from_members(worth, j, bench, n_candidates)
@@ -302,16 +325,13 @@ def search_near_members(worth, j, bench, n_candidates, slope, offset):
     if is_settled(bench, n_candidates, slope, offset):
         return present
     size = keep_promising(worth, j, bench, n_candidates)
-    if worth.falls:
-        search_from_best(worth, j, bench, size, int(bench.found[SIZE]))
-        return present
     guess = min(max(1, int(bench.found[SIZE])), size)
+    if worth.falls and is_far:
+        search_from_best(worth, j, bench, size, guess)
+        return present
     look_near(worth, j, bench, size, guess)
-    for direction in (-1, 1):
-        n_worse, distance = 0, 1
-        while n_worse < 2 and 1 <= guess + direction * distance <= size:
-            n_worse = 0 if look_near(worth, j, bench, size, guess + direction * distance) else n_worse + 1
-            distance *= 2
+    look_at_smaller(worth, j, bench, size, guess)
+    look_at_larger(worth, j, bench, size, guess)
     # And the empty set, which is worth nothing.
     if bench.found[VALUE] < 0.0:
         bench.found[VALUE] = 0.0

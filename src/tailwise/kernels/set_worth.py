@@ -28,8 +28,9 @@ from tailwise.kernels.nodes import BASE, DECAY, SUM, WEIGHT, Nodes, multiply_ins
 # Columns of Worth.base.
 T0, Q0, P0 = range(3)
 
-# Sizes of a block: from a power of this to the next.
+# Sizes of a block: from a power of this to the next; and a size that no set has.
 BLOCK_RATIO = 4
+MANY = 1 << 62
 
 # Sizes at which a user's formula is checked: all up to here, then with growing steps; what rounding may do to a line.
 ALL_SIZES, GROWTH = 64, 1.1
@@ -60,6 +61,7 @@ class Worth(NamedTuple):
     known: np.ndarray  # int64 (m,): how many blocks of a label hold its candidates so far; see hold_candidates
     curves: np.ndarray  # float64 (blocks, 3, R'): of the product nodes; see above
     has_nodes: bool
+    has_blocks: bool  # whether nodes hold for the sizes of a block; else a label has one row, for all sizes
     has_base: bool
     is_curved: bool  # whether some part is no line in t
     depends_on_size: bool  # whether h depends on the size of the set at all
@@ -78,13 +80,19 @@ def coverage_of(worth, j):
 
 
 @part
-def block_of(q):
+def block_of(worth, q):
     """Number of the block that holds size q."""
     b = 0
-    while q >= BLOCK_RATIO:
+    while worth.has_blocks and q >= BLOCK_RATIO:
         q /= BLOCK_RATIO
         b += 1
     return b
+
+
+@part
+def end_of_block(worth, q):
+    """The largest size in the block that holds size q."""
+    return BLOCK_RATIO ** (block_of(worth, q) + 1) - 1 if worth.has_blocks else MANY
 
 
 @part
@@ -194,13 +202,13 @@ def line_of(worth, j, q, first, last, low, high):
             slope += formula_slope
             constant += formula_constant
     if worth.is_curved and high > low:
-        b, size = block_of(first), np.float64(first)
+        b, size = block_of(worth, first), np.float64(first)
         chord = curve_slope(worth, j, b, size, low, high)
         slope += chord
         constant += curve_at(worth, j, b, size, low) - chord * low
         constant -= curve_at(worth, j, b, 0.0, 0.0) if worth.has_base else 0.0
     if worth.has_nodes and worth.has_base:
-        constant += base_at_nodes(worth, j, block_of(first), np.float64(q))
+        constant += base_at_nodes(worth, j, block_of(worth, first), np.float64(q))
     return constant, slope, offset
 
 
@@ -288,7 +296,7 @@ def hold_candidates(worth, columns, j, size):
     The nodes of large sets are rarely looked at. Writes: worth.nodes and worth.known, of label j only.
     """
     if worth.has_nodes and size > 0:
-        n_blocks = block_of(size) + 1
+        n_blocks = block_of(worth, size) + 1
         for b in range(worth.known[j], n_blocks):
             for x in range(columns.indptr[j], columns.indptr[j + 1]):
                 multiply_instance(worth.nodes, row_of(worth, j, b), np.float64(columns.values[x]))

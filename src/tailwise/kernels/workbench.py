@@ -115,9 +115,9 @@ def count_members(is_member, size):
 @step
 def node_value(worth, j, bench, size, q):
     """What the linear nodes give the marked set of q instances."""
-    linear, row, n_plain = worth.nodes.linear, row_of(worth, j, block_of(q)), worth.nodes.n_plain
+    linear, row, n_plain = worth.nodes.linear, row_of(worth, j, block_of(worth, q)), worth.nodes.n_plain
     value = 0.0
-    take_weights(worth, j, block_of(q), q, bench)
+    take_weights(worth, j, block_of(worth, q), q, bench)
     for r in range(linear.shape[2]):
         total = 0.0
         for x in range(size):
@@ -141,9 +141,10 @@ def value_of_members(worth, j, bench, size):
     if coverage_of(worth, j) > 0.0:
         value += coverage_of(worth, j) * (1.0 - np.exp(-sum_members(bench.is_member, bench.logs, size)))
     if worth.has_nodes:
-        value += node_value(worth, j, bench, size, q) + products_at(worth, j, block_of(q), q, t)
+        b = block_of(worth, q)
+        value += node_value(worth, j, bench, size, q) + products_at(worth, j, b, q, t)
         if worth.has_base:
-            value += base_at_nodes(worth, j, block_of(q), q) - products_at(worth, j, block_of(q), 0.0, 0.0)
+            value += base_at_nodes(worth, j, b, q) - products_at(worth, j, b, 0.0, 0.0)
     return value
 
 
