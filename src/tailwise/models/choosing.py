@@ -23,7 +23,7 @@ from tailwise.models.text_model import TextModel
 
 FEATURES, SIDE_BY_SIDE, TEXTS = "features", "side by side", "texts"
 # Embeddings are closer to each other than TF-IDF features; best on held-out training rows of library records.
-DENSE_NEIGHBOURS = {"n_neighbours": 100, "temperature": 0.08}
+DENSE_NEIGHBOURS, DENSE_TEMPERATURE = 100, 0.08
 LEAST_ROWS = 50  # of training; from fewer, too little can be held out to weigh members
 NEEDED = ("fit", "predict_proba", "check_parameters", "get_params", "set_params", "save", "load")
 OF_TREE = "tree__"
@@ -137,7 +137,7 @@ def list_dense_members() -> list[tuple[str, Any, str]]:
     return [
         ("tree", LabelTree(), "sparse"),
         ("neighbours", Neighbours(), "sparse"),
-        ("space", Neighbours(**DENSE_NEIGHBOURS), "dense"),
+        ("space", Neighbours(DENSE_NEIGHBOURS, temperature=DENSE_TEMPERATURE), "dense"),
         ("classifier", TextModel(), "all"),
     ]
 
