@@ -105,3 +105,18 @@ def test_wrong_input(features, model, tmp_path):
     delayed = pytest.importorskip("dask").delayed
     with pytest.raises(InputError, match=r"X must be features, or a dask.array, .* Got Delayed"):
         tw.predict(model, delayed(features), tmp_path / "a.store")
+
+
+@pytest.mark.parametrize("is_dask", [False, True])
+def test_names_of_columns_are_compared_with_those_of_training(features, tmp_path, is_dask):
+    pd = pytest.importorskip("pandas")
+    dask = pytest.importorskip("dask.dataframe") if is_dask else None
+    frame = pd.DataFrame(features, columns=list("abcdef"), index=np.linspace(0.0, 1.0, N))
+    model = tw.LabelTree(random_state=0).fit(frame, np.eye(M, dtype=np.int8)[np.arange(N) % M])
+
+    def given(table):
+        return table if dask is None else dask.from_pandas(table, npartitions=2)
+
+    check(tw.predict(model, given(frame), tmp_path / "a.store", top=5), model.predict_proba(frame, top=5))
+    with pytest.raises(InputError, match="feature names"):
+        tw.predict(model, given(frame[list("fedcba")]), tmp_path / "b.store")

@@ -91,7 +91,8 @@ def _predict_parts(model: Any, X: Any, top: int) -> Iterator[Contents]:
         found = _compute(model, _list_parts(X), top)
     else:
         n = X.shape[0] if hasattr(X, "shape") else len(X)
-        found = (predict_part(model, X[at : at + ROWS_AT_ONCE], top) for at in range(0, n, ROWS_AT_ONCE))
+        rows = getattr(X, "iloc", X)  # a DataFrame whose index holds floats reads a slice of itself as labels
+        found = (predict_part(model, rows[at : at + ROWS_AT_ONCE], top) for at in range(0, n, ROWS_AT_ONCE))
     for matrix in found:
         yield Contents(matrix, label_names=names)
 
@@ -153,8 +154,6 @@ def _result_of(future: Any) -> Any:
 
 def predict_part(model: Any, X: Any, top: int) -> sp.csr_array:
     """The probabilities of some instances; a model that is given by its file is read once in a process."""
-    if hasattr(X, "to_numpy"):  # a part of a data frame
-        X = X.to_numpy()
     return _open(model).predict_proba(X, top=top)
 
 
