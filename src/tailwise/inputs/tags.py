@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,14 +31,18 @@ def list_tags(labels: Any, name: str = "Y") -> list[list[str]]:
     """Return the names of each instance, each once, in their order."""
     rows = []
     for number, row in enumerate(labels):
-        names = [row] if isinstance(row, str) else list(row) if isinstance(row, ROW_TYPES) else None
-        strange = row if names is None else next((each for each in names if not isinstance(each, str)), None)
-        if strange is not None or "" in (names or ()):
-            rule = f"{name} must hold a list of names for each instance"
-            msg = f"{rule}. Got {strange!r:.60} in row {number}. Use text, and [] for an instance without labels."
-            raise InputError(msg)
-        rows.append(sorted(set(names or ())) if isinstance(row, (set, frozenset)) else list(dict.fromkeys(names or ())))
+        names = list(row) if isinstance(row, ROW_TYPES) else [row]
+        for each in names:
+            if not isinstance(each, str) or not each:
+                _refuse_tag(name, number, each)
+        rows.append(sorted(set(names)) if isinstance(row, (set, frozenset)) else list(dict.fromkeys(names)))
     return rows
+
+
+def _refuse_tag(name: str, row: int, came: Any) -> NoReturn:
+    rule = f"{name} must hold a list of names for each instance"
+    msg = f"{rule}. Got {came!r:.60} in row {row}. Use text, and [] for an instance without labels."
+    raise InputError(msg)
 
 
 def place_tags(
