@@ -181,6 +181,23 @@ def test_texts_and_features_are_not_confused(texts, capsys, words, message):
     assert not Path("p.npz").exists()
 
 
+def test_a_title_may_be_a_number(texts):
+    words, _ = draw(60, 60)
+    Path("titles.txt").write_text("\n".join(["1984", *words[1:]]) + "\n")
+    assert main(["train", "titles.txt", "data/Y.trn.npz", "-o", "t.model", "--model", "tree", "--quiet"]) == 0
+    Path("years.txt").write_text("1984\n")
+    assert main(["predict", "t.model", "years.txt", "-o", "p.npz", "--quiet"]) == 0
+    assert load("p.npz").shape == (1, 3)
+
+
+@pytest.mark.parametrize("name", ["x.txt", "x.svmlight"])
+def test_features_with_a_comment(texts, name):
+    Path(name).write_text("# made by hand\n" + "".join(f"0 {i % 5 + 1}:1\n" for i in range(60)))
+    assert main(["train", name, "data/Y.trn.npz", "-o", "f.model", "--model", "tree", "--quiet"]) == 0
+    assert main(["predict", "f.model", name, "-o", "p.npz", "--quiet"]) == 0
+    assert load("p.npz").shape == (60, 3)
+
+
 # Texts and labels in one file
 
 LABELLED = {

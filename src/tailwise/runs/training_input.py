@@ -33,19 +33,30 @@ def _read_rows(path: str, column: str) -> Any:
 
 
 def read_rows_for(model: Any, model_path: str, path: str, column: str) -> Any:
-    """Read texts or features to predict, as the model was trained; refuse the other kind."""
+    """Read texts or features to predict, as the model was trained; refuse files that cannot hold them."""
+    if getattr(model, "reads_texts_", False):
+        return _read_texts_for(model_path, path, column)
     from tailwise.datasets import load_features
     from tailwise.datasets.formats.labelled_texts import holds_texts
+
+    try:
+        return load_features(path)
+    except FileError as error:
+        if not os.path.isfile(path) or not holds_texts(path, column):
+            raise
+        hint = "Pass features, or train on texts: tailwise train TEXTS LABELS -o MODEL."
+        msg = f"{path} must hold features, on which {model_path} was trained. Got texts. {hint}"
+        raise FileError(msg) from error
+
+
+def _read_texts_for(model_path: str, path: str, column: str) -> Any:
+    from tailwise.datasets.formats.disk import without_packing
+    from tailwise.datasets.formats.labelled_texts import is_matrix_suffix
     from tailwise.datasets.formats.text_lines import read_texts
     from tailwise.inputs.texts import text_rows
 
-    reads_texts, are_texts = bool(getattr(model, "reads_texts_", False)), holds_texts(path, column)
-    if reads_texts and not are_texts:
+    if os.path.isdir(path) or is_matrix_suffix(os.path.splitext(without_packing(path))[1]):
         hint = "Pass a file with a text per line, or a table with a column of texts (--text-column)."
-        msg = f"{path} must hold texts, on which {model_path} was trained. Got features, or another column. {hint}"
+        msg = f"{path} must hold texts, on which {model_path} was trained. Got a matrix. {hint}"
         raise FileError(msg)
-    if are_texts and not reads_texts:
-        hint = "Pass features, or train on texts: tailwise train TEXTS LABELS -o MODEL."
-        msg = f"{path} must hold features, on which {model_path} was trained. Got texts. {hint}"
-        raise FileError(msg)
-    return text_rows(read_texts(path, column)) if reads_texts else load_features(path)
+    return text_rows(read_texts(path, column))

@@ -9,16 +9,17 @@ from typing import Any, NamedTuple, NoReturn
 
 from tailwise.datasets.formats.annif import list_corpus, starts_corpus
 from tailwise.datasets.formats.disk import input_errors_of, opened_text, parse_json, without_packing
+from tailwise.datasets.formats.registry import FORMATS, HEAD
 from tailwise.datasets.formats.text_lines import COLUMN, is_corpus, list_column, list_objects, read_header_of
 from tailwise.errors import FileError
 from tailwise.inputs.texts import check_texts
 
-__all__ = ["LabelledTexts", "find_label_column", "holds_texts", "read_labelled_texts"]
+__all__ = ["LabelledTexts", "find_label_column", "holds_texts", "is_matrix_suffix", "read_labelled_texts"]
 
 LABEL_COLUMNS = ("labels", "subjects", "subject_uris", "tags")
 MARKS = re.compile(r"[;|\n]")  # between labels in a field of a table
-NUMBERS = re.compile(rb"[-+0-9.,:eE\s]*")
-MATRICES = (".npz", ".npy", ".svm", ".parquet", ".store")
+NUMBERS = re.compile(rb"[-+0-9.,:eE\s]*(#.*)?")
+SHARED = frozenset({".txt", ".csv", ".tsv", ".jsonl"})  # suffixes both of texts and of matrices
 
 
 class LabelledTexts(NamedTuple):
@@ -59,22 +60,27 @@ def find_label_column(path: Any, names: list[str], given: str | None) -> str:
 
 
 def holds_texts(path: str | os.PathLike[str], column: str = COLUMN) -> bool:
-    """Whether a file looks like texts rather than features."""
-    name = without_packing(path)
-    kind = os.path.splitext(name)[1]
-    if kind in MATRICES or os.path.isdir(path):
+    """Whether a file looks like texts rather than features, by its suffix or else by its first lines."""
+    kind = os.path.splitext(without_packing(path))[1]
+    if os.path.isdir(path) or is_matrix_suffix(kind):
         return False
     with opened_text(path) as file:
-        line = file.readline()
+        head = file.read(HEAD)
+    lines = (head if len(head) < HEAD else head.rpartition(b"\n")[0] or head).split(b"\n")
     if kind == ".jsonl":
         try:
-            first = parse_json(line)
+            first = parse_json(lines[0])
         except ValueError:
             return False
         return isinstance(first, dict) and column in first
     if kind in (".csv", ".tsv"):
-        return (kind == ".tsv" and starts_corpus(line)) or column in read_header_of(path)
-    return NUMBERS.fullmatch(line) is None
+        return (kind == ".tsv" and starts_corpus(head)) or column in read_header_of(path)
+    return any(NUMBERS.fullmatch(line) is None for line in lines)  # one title of many may be a number
+
+
+def is_matrix_suffix(kind: str) -> bool:
+    """Whether files with a suffix hold matrices only."""
+    return kind not in SHARED and any(own.endswith(kind) for each in FORMATS for own in each.suffixes if kind)
 
 
 def _list_records(path: Any, text: str, labels: str | None) -> Iterator[tuple[Any, list[str]]]:
