@@ -194,6 +194,27 @@ def test_a_run_takes_any_model_of_the_protocol(tmp_path):
         assert tw.run(data, "precision", k=1, model=model).model.kind == model.kind
 
 
+class WithoutPriors(Constant):
+    """A model of someone else with parts of its own, and without the frequencies of labels."""
+
+    def fit(self, X, Y):
+        self.n_labels_, self.model_ = Y.shape[1], object()
+        return self
+
+
+def test_a_model_without_priors_is_run_with_names_of_labels():
+    data = {"X": np.eye(60), "Y": np.tile(np.eye(3), (20, 1)), "X_test": np.eye(60), "label_names": list("abc")}
+    assert tw.run(data, "precision", k=1, model=WithoutPriors(1)).selection.labels.max() == 1
+
+
+def test_names_of_labels_outlast_further_instances():
+    data = {"X": np.eye(60), "Y": np.tile(np.eye(3), (20, 1)), "X_test": np.eye(60), "label_names": list("abc")}
+    model = tw.run(data, "precision", k=1, model="neighbours").model
+    model.partial_fit(sp.csr_array(np.eye(60)[:1]), [["b"]])
+    assert list(model.priors_.label_names) == ["a", "b", "c"]
+    assert model.priors_.counts.tolist() == [20, 21, 20]
+
+
 REFUSED = {
     "class": (Wish(tw.LabelTree), "features", r"model must be one of tree, .* Got the class LabelTree"),
     "other": (Wish(object()), "features", r"methods of tailwise.Model\. Got .*, which lacks fit, predict_proba"),

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from tailwise.engines import Threads
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size, is_integer
+from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.table_columns import is_table
 from tailwise.inputs.tags import are_tags, list_tags, place_tags
 from tailwise.inputs.wide_tables import names_of_columns
@@ -126,8 +127,8 @@ class Neighbours(SavedModel, BaseEstimator):
         labels, names, output_type = read_labels(Y, rows.n_rows)
         self.widths_, self.n_features_in_, self.n_labels_ = widths, sum(widths), labels.shape[1]
         self._output_type = output_type
-        self._names, self.labels_, self.indexes_ = names, labels.astype(np.float32), [RowIndex(rows)]
-        self._count()
+        self.labels_, self.indexes_ = labels.astype(np.float32), [RowIndex(rows)]
+        self._count(names)
         check_feature_names(self, X, reset=True)
         return self
 
@@ -136,8 +137,9 @@ class Neighbours(SavedModel, BaseEstimator):
         if not hasattr(self, "indexes_"):
             return self.fit(X, Y)
         rows = self._check(X)
-        if self._names is not None and are_tags(Y):
-            Y = place_tags(list_tags(Y), self._names)[0]
+        names = self.priors_.label_names
+        if names is not None and are_tags(Y):
+            Y = place_tags(list_tags(Y), names)[0]
         labels = check_labels(Y, rows.n_rows)
         if labels.shape[1] != self.n_labels_:
             msg = f"Y must have the {self.n_labels_} labels of fit. Got {labels.shape[1]}. Use fit for other labels."
@@ -150,7 +152,7 @@ class Neighbours(SavedModel, BaseEstimator):
             rows = UnitRows.stack([parts[n_kept], rows])
         self.indexes_ = [*self.indexes_[:n_kept], RowIndex(rows)]
         self.labels_ = sp.csr_array(sp.vstack([self.labels_, labels.astype(np.float32)], format="csr"))
-        self._count()
+        self._count(names)
         return self
 
     def predict_proba(self, X: Any, top: int = 100) -> sp.csr_array:
@@ -260,7 +262,6 @@ class Neighbours(SavedModel, BaseEstimator):
         if dense is not None and (dense.shape != (n, model.widths_[1]) or dense.dtype != np.float32):
             msg = f"the array dense has shape {dense.shape}"
             raise InputError(msg)
-        model._names = model.priors_.label_names
         model.indexes_, model.n_instances_ = [RowIndex(UnitRows(sparse, dense))], n
         return model
 
@@ -314,20 +315,21 @@ class Neighbours(SavedModel, BaseEstimator):
 
     def _check_names(self, Y: Any) -> None:
         """Refuse a table whose columns are other labels than those of `fit`, or the same in another order."""
-        if self._names is None or not is_table(Y):
+        known = self.priors_.label_names
+        if known is None or not is_table(Y):
             return
         names = list(names_of_columns(list(Y.columns)) or ())
-        other = next((j for j, (old, new) in enumerate(zip(self._names, names, strict=False)) if old != new), None)
+        other = next((j for j, (old, new) in enumerate(zip(known, names, strict=False)) if old != new), None)
         if other is not None:
             msg = (
                 f"Y must have the columns of fit, in the same order. Got {names[other]!r} in place of "
-                f"{self._names[other]!r}. Reorder them, or use fit for other labels."
+                f"{known[other]!r}. Reorder them, or use fit for other labels."
             )
             raise InputError(msg)
 
-    def _count(self) -> None:
+    def _count(self, names: LabelNames | None) -> None:
         self.n_instances_ = self.labels_.shape[0]
-        self.priors_ = LabelPriors.from_labels(self.labels_).with_names(self._names)
+        self.priors_ = LabelPriors.from_labels(self.labels_).with_names(names)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "indexes_")

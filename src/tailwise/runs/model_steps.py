@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from tailwise.inputs.label_names import LabelNames
+from tailwise.inputs.priors import LabelPriors
 from tailwise.models.calibrator import Calibrator
 from tailwise.models.choosing import Choice
 from tailwise.models.ensemble import Ensemble
@@ -33,12 +34,13 @@ def describe_fitted(choice: Choice, model: Any) -> dict[str, Any]:
 
 
 def name_labels(model: Any, names: LabelNames | None) -> None:
-    """Let a fitted model know the names of its labels, which its file then holds."""
+    """Let a fitted model know the names of its labels, which its file then holds; others' models need no priors."""
     if names is None:
         return
-    for each in (model, getattr(model, "model_", None)):
-        if each is not None:
-            each.priors_ = each.priors_.with_names(names)
+    for each in (model, model.model_) if isinstance(model, OnTexts) else (model,):
+        priors = getattr(each, "priors_", None)
+        if isinstance(priors, LabelPriors):
+            each.priors_ = priors.with_names(names)
 
 
 def fit_calibrator(calibrator: Calibrator, model: Any, X: Any, Y: sp.csr_array, *, folds: int, top: int) -> Calibrator:
