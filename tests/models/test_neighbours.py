@@ -163,3 +163,23 @@ def test_what_is_refused(words):
 def test_probabilities_are_at_most_one():
     model = tw.Neighbours(30).fit(np.ones((30, 2)), np.ones((30, 3)))
     assert model.predict_proba(np.ones((2, 2))).max() <= 1.0
+
+
+def test_the_weight_of_dense_features_is_that_of_the_fit(tmp_path):
+    rng = np.random.default_rng(5)
+    X = tw.SideBySide(sp.random_array((20, 8), density=0.5, rng=rng, format="csr"), rng.random((20, 3)))
+    model = tw.Neighbours(3, dense_weight=0.2).fit(X, np.eye(20))
+    before = model.search(X).cosines
+    model.set_params(dense_weight=0.9)
+    assert (model.search(X).cosines == before).all()
+    model.save(tmp_path / "n.model")
+    assert (tw.load_model(tmp_path / "n.model").search(X).cosines == before).all()
+    assert (model.fit(X, np.eye(20)).search(X).cosines != before).any()
+
+
+def test_more_neighbours_than_training_rows():
+    rng = np.random.default_rng(6)
+    X, Y = rng.random((9, 4)), np.eye(9)
+    many, all_rows = tw.Neighbours(10**12).fit(X, Y), tw.Neighbours(9).fit(X, Y)
+    assert many.search(X).rows.shape == (9, 9)
+    assert (many.predict_proba(X).toarray() == all_rows.predict_proba(X).toarray()).all()

@@ -146,3 +146,16 @@ def test_a_stream_needs_hashing():
 def test_other_texts_are_refused(texts, message):
     with pytest.raises(InputError, match=message):
         check_texts(texts, "X")
+
+
+@pytest.mark.parametrize("hashing", [None, 64])
+def test_parameters_changed_after_fitting_wait_for_the_next_fit(tmp_path, hashing):
+    texts = ["the label tree", "the long Tail of labels"]
+    features = tw.TextFeatures(hashing=hashing).fit(texts)
+    before = features.transform(texts).toarray()
+    features.set_params(hashing=16 if hashing is None else None, characters=(2, 3), sublinear=False, lowercase=False)
+    assert (features.transform(texts).toarray() == before).all()
+    assert features.get_feature_names_out().size == before.shape[1]
+    features.save(tmp_path / "f.npz")
+    assert (tw.TextFeatures.load(tmp_path / "f.npz").transform(texts).toarray() == before).all()
+    assert features.fit(texts).transform(texts).shape[1] != before.shape[1]

@@ -68,6 +68,8 @@ class Neighbours(SavedModel, BaseEstimator):
         Numbers of features and labels.
     n_instances_ : int
         Number of training rows remembered.
+    dense_weight_ : float
+        ``dense_weight`` when the model was fitted; later changes of the parameter need another ``fit``.
     priors_ : LabelPriors
         Training frequencies of the labels, with their names if Y had any.
 
@@ -123,10 +125,11 @@ class Neighbours(SavedModel, BaseEstimator):
             This estimator.
         """
         self.check_parameters()
-        widths, rows = self._read(X)
+        share = float(self.dense_weight)
+        widths, rows = _read(X, share)
         labels, names, output_type = read_labels(Y, rows.n_rows)
         self.widths_, self.n_features_in_, self.n_labels_ = widths, sum(widths), labels.shape[1]
-        self._output_type = output_type
+        self._output_type, self.dense_weight_ = output_type, share
         self.labels_, self.indexes_ = labels.astype(np.float32), [RowIndex(rows)]
         self._count(names)
         check_feature_names(self, X, reset=True)
@@ -185,15 +188,16 @@ class Neighbours(SavedModel, BaseEstimator):
         Returns
         -------
         Nearest
-            ``rows`` (-1 for none) and ``cosines`` of shape (n, n_neighbours), best first.
+            ``rows`` (-1 for none) and ``cosines``, best first, with ``n_neighbours`` columns, or one for each training
+            row if there are fewer.
         """
         check_is_fitted(self)
         self.check_parameters()
         queries = self._check(X)
-        found, offset = [], 0
+        found, offset, r = [], 0, int(min(self.n_neighbours, self.n_instances_))
         with Threads(check_n_jobs(self.n_jobs), name="n_jobs") as threads:
             for index in self.indexes_:
-                found.append(index.search(queries, int(self.n_neighbours), offset, threads))
+                found.append(index.search(queries, r, offset, threads))
                 offset += index.rows.n_rows
         return merge_nearest(found)
 
@@ -242,7 +246,8 @@ class Neighbours(SavedModel, BaseEstimator):
         arrays = {"counts": self.priors_.counts, **_parts_of("labels", self.labels_)}
         arrays |= {} if rows.sparse is None else _parts_of("sparse", rows.sparse)
         arrays |= {} if rows.dense is None else {"dense": rows.dense}
-        header = {"parameters": plain_parameters(self.get_params()), **describe_fit(self), "widths": self.widths_}
+        parameters = {**self.get_params(), "dense_weight": self.dense_weight_}  # with which the rows were scaled
+        header = {"parameters": plain_parameters(parameters), **describe_fit(self), "widths": self.widths_}
         return Packed(self.kind, self.VERSION, header, arrays)
 
     @classmethod
@@ -252,6 +257,7 @@ class Neighbours(SavedModel, BaseEstimator):
         model = cls(**header["parameters"])
         cls(**{**header["parameters"], "n_jobs": None}).check_parameters()  # n_jobs may be from a larger machine
         restore_fit(model, header, arrays["counts"])
+        model.dense_weight_ = float(model.dense_weight)
         model.widths_, n = tuple(header["widths"]), int(header["n_instances"])
         if len(model.widths_) != 2 or sum(model.widths_) != model.n_features_in_:
             msg = f"the header has widths {header['widths']!r:.60}"
@@ -265,21 +271,9 @@ class Neighbours(SavedModel, BaseEstimator):
         model.indexes_, model.n_instances_ = [RowIndex(UnitRows(sparse, dense))], n
         return model
 
-    def _read(self, X: Any) -> tuple[tuple[int, int], UnitRows]:
-        """Check features and scale them; return the numbers of sparse and dense ones, too."""
-        if not isinstance(X, SideBySide):
-            rows = unit_rows(X)
-            is_sparse = sp.issparse(rows)
-            widths = (rows.shape[1], 0) if is_sparse else (0, rows.shape[1])
-            return widths, UnitRows(rows if is_sparse else None, None if is_sparse else rows)
-        share = float(self.dense_weight)
-        sparse, dense = unit_rows(X.sparse), unit_rows(X.dense)
-        parts = UnitRows(sparse * np.float32(np.sqrt(1.0 - share)), dense * np.float32(np.sqrt(share)))
-        return (sparse.shape[1], dense.shape[1]), parts
-
     def _check(self, X: Any) -> UnitRows:
         check_feature_names(self, X, reset=False)
-        widths, rows = self._read(X)
+        widths, rows = _read(X, self.dense_weight_)
         if sum(widths) != self.n_features_in_:
             msg = f"X has {sum(widths)} features, but Neighbours is expecting {self.n_features_in_} features as input."
             raise InputError(msg)
@@ -333,6 +327,18 @@ class Neighbours(SavedModel, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "indexes_")
+
+
+def _read(X: Any, share: float) -> tuple[tuple[int, int], UnitRows]:
+    """Check features and scale them; return the numbers of sparse and dense ones, too."""
+    if not isinstance(X, SideBySide):
+        rows = unit_rows(X)
+        is_sparse = sp.issparse(rows)
+        widths = (rows.shape[1], 0) if is_sparse else (0, rows.shape[1])
+        return widths, UnitRows(rows if is_sparse else None, None if is_sparse else rows)
+    sparse, dense = unit_rows(X.sparse), unit_rows(X.dense)
+    parts = UnitRows(sparse * np.float32(np.sqrt(1.0 - share)), dense * np.float32(np.sqrt(share)))
+    return (sparse.shape[1], dense.shape[1]), parts
 
 
 def _parts_of(name: str, matrix: sp.csr_array) -> dict[str, NDArray]:

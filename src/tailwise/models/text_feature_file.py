@@ -47,7 +47,7 @@ def load_features_file(kind: type[TextFeatures], path: str | os.PathLike[str]) -
 
 def pack_features(features: TextFeatures) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """Take fitted features apart, for files of their own and of models that contain them."""
-    parameters = features.get_params()
+    parameters = dict(features.settings_)
     if parameters["stop_words"] is not None and not isinstance(parameters["stop_words"], str):
         parameters["stop_words"] = sorted(parameters["stop_words"])
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
@@ -64,6 +64,7 @@ def unpack_features(
 
     features = (kind or TextFeatures)(**{**header["parameters"], **_pairs(header["parameters"])})
     check_parameters(features)
+    features.settings_ = features.get_params()
     features.terms_ = parse_json(arrays["terms"].tobytes().decode(errors="surrogatepass"))
     features.n_texts_, features.document_counts_ = header["n_texts"], arrays["document_counts"]
     features.n_features_out_ = _check_size(features)

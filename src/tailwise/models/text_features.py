@@ -62,6 +62,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     ----------
     n_texts_ : int
         Number of training texts.
+    settings_ : dict
+        The parameters when it was fitted; later changes need another ``fit``.
     n_features_out_ : int
         Number of columns.
     document_counts_ : ndarray of shape (features,)
@@ -109,21 +111,22 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             Not used.
         """
         check_parameters(self)
-        texts = check_texts(X, "X")
-        counters = list(self._counters(len(texts)))
+        texts, settings = check_texts(X, "X"), self.get_params()
+        counters = list(self._counters(settings, len(texts)))
         try:
             counts = sp.hstack([counter.fit_transform(texts) for _, counter in counters], format="csr")
         except ValueError as error:  # no term is left
             msg = f"X must have terms that occur in {self._least(len(texts))} texts. {error} Set min_df=1."
             raise InputError(msg) from error
         self.terms_ = {kind: _terms_of(counter) for kind, counter in counters if self.hashing is None}
+        self.settings_ = settings
         self._count(counts, 0, np.zeros(counts.shape[1], np.int64))
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> TextFeatures:
         """Add texts to the counts; needs `hashing`."""
         check_parameters(self)
-        if self.hashing is None:
+        if getattr(self, "settings_", self.get_params())["hashing"] is None:
             msg = "partial_fit needs a table of fixed size, as new words would add columns. Use hashing=2**20, or fit."
             raise InputError(msg)
         texts = check_texts(X, "X")
@@ -136,7 +139,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         """Return the features of texts, a float32 CSR array with rows of length 1; empty if no term is known."""
         check_is_fitted(self, "n_texts_")
         counts = self._counts(check_texts(X, "X")).astype(np.float32)
-        if self.sublinear:
+        if self.settings_["sublinear"]:
             counts.data = 1 + np.log(counts.data)
         rarity = np.log((1 + self.n_texts_) / (1 + self.document_counts_)) + 1
         counts.data *= rarity.astype(np.float32)[counts.indices]
@@ -145,7 +148,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> NDArray:
         """Return the term of each column; hashed terms have numbers."""
         check_is_fitted(self, "n_texts_")
-        if self.hashing is not None:
+        if self.settings_["hashing"] is not None:
             return np.array([str(column) for column in range(self.n_features_out_)], dtype=object)
         return np.array([term for terms in self.terms_.values() for term in terms], dtype=object)
 
@@ -159,21 +162,22 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         """Read features that :meth:`save` wrote; nothing is unpickled."""
         return load_features_file(cls, path)
 
-    def _counters(self, n_texts: int | None = None) -> Any:
+    def _counters(self, settings: dict[str, Any], n_texts: int | None = None) -> Any:
         """Yield the kinds of terms and what counts them: the terms known, or those of n texts to learn from."""
-        for kind, lengths in (("words", self.words), ("characters", self.characters)):
-            if lengths is None:
+        hashing = settings["hashing"]
+        for kind in ("words", "characters"):
+            if settings[kind] is None:
                 continue
             is_word = kind == "words"
             options = {
                 "analyzer": "word" if is_word else "char_wb",
                 "token_pattern": WORD if is_word else None,
-                "stop_words": self.stop_words if is_word else None,
-                "ngram_range": tuple(lengths),
-                "lowercase": self.lowercase,
+                "stop_words": settings["stop_words"] if is_word else None,
+                "ngram_range": tuple(settings[kind]),
+                "lowercase": settings["lowercase"],
             }
-            if self.hashing is not None:
-                yield kind, HashingVectorizer(n_features=self.hashing, norm=None, alternate_sign=False, **options)
+            if hashing is not None:
+                yield kind, HashingVectorizer(n_features=hashing, norm=None, alternate_sign=False, **options)
                 continue
             options["dtype"] = np.int64
             if n_texts is None:
@@ -182,7 +186,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
                 yield kind, CountVectorizer(min_df=self._least(n_texts), max_features=self.max_features, **options)
 
     def _counts(self, texts: list[str]) -> sp.csr_matrix:
-        return sp.hstack([counter.transform(texts) for _, counter in self._counters()], format="csr")
+        return sp.hstack([counter.transform(texts) for _, counter in self._counters(self.settings_)], format="csr")
 
     def _count(self, counts: sp.csr_matrix, n_before: int, before: NDArray) -> None:
         self.n_texts_ = n_before + counts.shape[0]
