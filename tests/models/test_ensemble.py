@@ -200,3 +200,23 @@ def test_parameters_of_members():
     assert tw.Ensemble().get_params(deep=False)["members"] is None
     with pytest.raises(ValueError, match="Invalid parameter"):
         model.set_params(forest__C=1)
+
+
+def test_members_and_their_parameters_are_set_together():
+    model = tw.Ensemble().set_params(members=[("tree", tw.LabelTree()), ("other", tw.Neighbours())], tree__C=3)
+    assert [name for name, _, _ in model.members] == ["tree", "other"]
+    assert model.get_params()["tree__C"] == 3
+
+
+@pytest.mark.parametrize("members", [[1], [("a", object())], [("a",)], [("a", tw.LabelTree)], 3])
+def test_strange_members_are_refused(members):
+    with pytest.raises(InputError, match="members must be a list of"):
+        tw.Ensemble(members).check_parameters()
+
+
+def test_extreme_scores_do_not_overflow():
+    X = np.eye(4).repeat(10, axis=0)
+    model = tw.Ensemble().fit(X, X)
+    model.bias_ = -1e4
+    with np.errstate(all="raise", under="ignore"):
+        assert model.predict_proba(X[:1]).data.max() <= 1e-6

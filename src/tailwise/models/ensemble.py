@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,7 +16,7 @@ from tailwise.inputs.checks import check_choice, check_size
 from tailwise.inputs.table_columns import is_table
 from tailwise.models.features import check_feature_names, check_n_jobs, check_random, read_labels, refuse_texts
 from tailwise.models.label_tree import LabelTree
-from tailwise.models.member_parameters import get_deep, split_deep
+from tailwise.models.member_parameters import get_deep, read_members, split_deep
 from tailwise.models.model import SavedModel, unpack_member
 from tailwise.models.model_file import Packed
 from tailwise.models.neighbours import Neighbours
@@ -168,7 +169,7 @@ class Ensemble(SavedModel, BaseEstimator):
         """Apply the regression to candidates of the members."""
         pooled = pool(candidates)
         scores = describe_pairs(pooled, self.priors_.counts) @ self.coefficients_ + self.bias_
-        values = np.clip(_sigmoid(scores), 1e-7, 1 - 1e-7).astype(np.float32)
+        values = np.clip(expit(scores), 1e-7, 1 - 1e-7).astype(np.float32)
         return keep_top(sp.csr_array((values, pooled.labels, pooled.indptr), shape=pooled.shape), top)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - of scikit-learn
@@ -178,6 +179,8 @@ class Ensemble(SavedModel, BaseEstimator):
 
     def set_params(self, **parameters: Any) -> Ensemble:
         """Set parameters, those of members as ``tree__C=3``, and members as ``tree=model``."""
+        if "members" in parameters:  # first, as the others may be of these
+            self.members = parameters.pop("members")
         own, of_members, members = split_deep(parameters, self._list())
         super().set_params(**own)
         if members is not None:
@@ -257,8 +260,8 @@ class Ensemble(SavedModel, BaseEstimator):
         return model
 
     def _list(self) -> list[tuple[str, Any, str]]:
-        members = [("tree", LabelTree()), ("neighbours", Neighbours())] if self.members is None else self.members
-        return [(*member, "all") if len(member) == 2 else tuple(member) for member in members]
+        usual = self.members is None
+        return read_members([("tree", LabelTree()), ("neighbours", Neighbours())] if usual else self.members)
 
     def _train(self, model: Any, part: str, X: Any, Y: sp.csr_array, seed: int) -> Any:
         own = {"n_jobs": self.n_jobs, "random_state": seed, "progress": self.progress}
@@ -278,7 +281,7 @@ class Ensemble(SavedModel, BaseEstimator):
             truth.append(np.isin(pooled.rows * np.int64(Y.shape[1]) + pooled.labels, keys))
         seen, is_true = np.concatenate(inputs), np.concatenate(truth)
         weights, bias = fit_stack(seen, is_true)
-        error = calibration_error(_sigmoid(seen @ weights + bias), is_true)
+        error = calibration_error(expit(seen @ weights + bias), is_true)
         return weights, bias, error, seen.std(axis=0)
 
     def _list_held(self, n: int, groups: Any, seed: int) -> list[NDArray]:
@@ -304,7 +307,3 @@ class Ensemble(SavedModel, BaseEstimator):
 def _last(names: NDArray) -> NDArray:
     """The rows of the groups that occur in the last fifth."""
     return np.flatnonzero(np.isin(names, names[-max(1, names.size // FIFTHS) :]))
-
-
-def _sigmoid(scores: NDArray) -> NDArray:
-    return 1.0 / (1.0 + np.exp(-scores))

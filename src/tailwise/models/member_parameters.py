@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
+
+from tailwise.errors import InputError
 
 Members = list[tuple[str, Any, str]]  # name, model and part of the features
 
 SEPARATOR = "__"
+NEEDED = ("fit", "predict_proba", "check_parameters", "get_params", "set_params")  # methods of a member
+
+
+def read_members(given: Any) -> Members:
+    """Return name, model and part of each member; refuse what is none."""
+    if not isinstance(given, (list, tuple)):
+        _refuse_member(given)
+    for each in given:
+        is_named = isinstance(each, (list, tuple)) and len(each) in (2, 3) and isinstance(each[0], str)
+        if not is_named or isinstance(each[1], type) or not all(hasattr(each[1], name) for name in NEEDED):
+            _refuse_member(each)
+    return [(*member, "all") if len(member) == 2 else tuple(member) for member in given]
+
+
+def _refuse_member(came: Any) -> NoReturn:
+    rule = "members must be a list of (name, model) or (name, model, part), with models of tailwise"
+    msg = f"{rule}. Got {came!r:.60}. Use for instance [('tree', LabelTree()), ('neighbours', Neighbours())]."
+    raise InputError(msg)
 
 
 def get_deep(own: dict[str, Any], members: Members) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from tailwise.kernels.pooling import describe_rows, join_rows
 
@@ -106,7 +107,7 @@ def _expand(inputs: NDArray, is_true: NDArray, weights: NDArray, penalty: NDArra
     for first in range(0, is_true.size, BLOCK):
         rows, truth = inputs[first : first + BLOCK], is_true[first : first + BLOCK]
         scores = np.clip(rows @ weights, -500.0, 500.0)  # so that no step overflows
-        probabilities = 1.0 / (1.0 + np.exp(-scores))
+        probabilities = expit(scores)
         value += float(np.log1p(np.exp(-np.abs(scores))).sum() + np.maximum(scores, 0.0).sum() - scores[truth].sum())
         slope = slope + rows.T @ (probabilities - truth)
         curvature = curvature + rows.T @ (rows * (probabilities * (1.0 - probabilities))[:, None])
