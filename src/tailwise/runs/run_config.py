@@ -11,10 +11,10 @@ from typing import Any
 from tailwise.inputs.label_names import is_text
 from tailwise.metrics.frequency import DEFAULT_EDGES
 from tailwise.models.model import write_option
+from tailwise.runs.run_data import USUAL_COLUMNS
 from tailwise.selection import select
 
 NO_BUDGET = "none"
-USUAL_TEXT_COLUMN = "text"
 
 
 def describe_config(
@@ -44,8 +44,8 @@ def _list_options(configuration: Mapping[str, Any], seed: int) -> dict[str, Any]
     options = {"utility": configuration["utility"], "k": NO_BUDGET if k is None else k, "seed": seed}
     options |= {"top": configuration["top"], "propensity": list(configuration["propensity"])}
     options |= {} if beam is None else {"beam": beam}
-    columns = {"text_column": configuration["text_column"], "label_column": configuration["label_column"]}
-    options |= {name: value for name, value in columns.items() if value not in (None, USUAL_TEXT_COLUMN)}
+    usual = {"text_column": USUAL_COLUMNS.text, "label_column": USUAL_COLUMNS.labels}
+    options |= {name: configuration[name] for name, value in usual.items() if configuration[name] != value}
     options |= _list_changed(configuration["selection"], select)
     if calibration is not None:
         options |= {"calibration": calibration["method"], "by": calibration["by"], "folds": calibration["folds"]}
