@@ -198,6 +198,18 @@ def test_features_with_a_comment(texts, name):
     assert load("p.npz").shape == (60, 3)
 
 
+def test_columns_with_the_usual_name_of_another(texts):
+    words, labels = draw(60, 60)
+    rows = [f"{text},{WORDS[label]}" for text, label in zip(words, labels, strict=True)]
+    Path("tables").mkdir()
+    for part in ("train", "test"):
+        Path(f"tables/{part}.csv").write_text("body,text\n" + "\n".join(rows) + "\n")
+    columns = ("--text-column", "body", "--label-column", "text")
+    assert main(["run", "tables", *RUN[2:], *columns, "--model", "tree", "--quiet"]) == 0
+    assert main(["run", "--config", "out/run.toml", "-o", "again", "--quiet"]) == 0
+    assert Path("out/selection.npz").read_bytes() == Path("again/selection.npz").read_bytes()
+
+
 # Texts and labels in one file
 
 LABELLED = {
@@ -286,7 +298,10 @@ def test_an_experiment_on_texts(texts):
 
 
 REFUSED_EXPERIMENTS = {
-    "tree needed": (("label-tree", "--model", "neighbours"), "need a label tree. Got the model 'neighbours'"),
+    "tree needed": (
+        ("label-tree", "--model", "neighbours"),
+        "The experiment label-tree needs a label tree. Got the model 'neighbours'. Use --model tree.",
+    ),
     "both": (("main", "--probabilities", "data/Y.tst.npz", "--model", "tree"), "--probabilities need no model."),
     "name": (("main", "--model", "forest"), "--model must be one of tree"),
 }

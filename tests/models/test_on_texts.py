@@ -154,7 +154,6 @@ class Constant:
     """A model of someone else: the same labels for all."""
 
     kind = "constant"
-    takes_texts = False
 
     def __init__(self, label=0, n_jobs=None, random_state=0, progress=False):
         self.label, self.n_jobs, self.random_state, self.progress = label, n_jobs, random_state, progress

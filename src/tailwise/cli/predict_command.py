@@ -80,7 +80,8 @@ def _read_beam(model: Any, beam: int | None) -> dict[str, int]:
 
     if beam is None:
         return {}
-    needed_tree(Choice(inner_model(model).kind, "", model))
+    remedy = "Omit it, or train a label tree: tailwise train DATA -o MODEL --model tree."
+    needed_tree(Choice(inner_model(model).kind, "", model), "--beam needs", remedy)
     return {"beam": beam}
 
 

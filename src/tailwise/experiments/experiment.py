@@ -53,7 +53,7 @@ class Experiment(ABC):
         if self.needs_probabilities:
             data.check()
         if self.needs_tree:
-            needed_tree(data.choice)
+            needed_tree(data.choice, f"The experiment {self.name} needs", "Use --model tree.")
         for k in self.budgets:
             check_budgets(k, *data.truth.shape)
         data.check_store()

@@ -14,7 +14,7 @@ from tailwise.inputs.texts import are_texts
 from tailwise.models.embeddings import Embeddings
 from tailwise.models.ensemble import Ensemble
 from tailwise.models.label_tree import LabelTree
-from tailwise.models.model import MODELS, RUN_PARAMETERS, build_model, list_options, set_options
+from tailwise.models.model import MODELS, RUN_PARAMETERS, WITHIN, build_model, list_options, set_options
 from tailwise.models.neighbours import Neighbours
 from tailwise.models.on_texts import OnTexts
 from tailwise.models.side_by_side import SideBySide
@@ -74,15 +74,16 @@ def choose_model(wish: Wish, rows: str, n_rows: int) -> Choice:
     return Choice(getattr(inner, "kind", type(inner).__name__), "given as an object", model)
 
 
-def needed_tree(choice: Choice) -> Any:
+def needed_tree(
+    choice: Choice,
+    what: str = "method='tree' (--method tree) and beam (--beam) need",
+    remedy: str = "Use model='tree' (--model tree), or omit them.",
+) -> Any:
     """Return the label tree that labels are to be selected on, or beams searched in; refuse other models."""
     inner = inner_model(choice.model)
     if isinstance(inner, LabelTree):
         return inner
-    msg = (
-        "method='tree' (--method tree) and beam (--beam) need a label tree. "
-        f"Got the model {choice.name!r}. Use model='tree' (--model tree), or omit them."
-    )
+    msg = f"{what} a label tree. Got the model {choice.name!r}. {remedy}"
     raise InputError(msg)
 
 
@@ -119,17 +120,8 @@ def _build(name: str, wish: Wish, rows: str) -> Any:
     encoder = None if wish.embeddings is None else _as_encoder(wish.embeddings)
     whole = OnTexts(model, features=TextFeatures(), embeddings=encoder)
     known = list_options(whole)
-    placed = {key if key in known else f"model__{key}": value for key, value in options.items()}
-    _check_names(name, options, placed, known)
+    placed = {f"{WITHIN}{key}" if f"{WITHIN}{key}" in known else key: value for key, value in options.items()}
     return set_options(whole, name, placed)
-
-
-def _check_names(name: str, options: dict[str, Any], placed: dict[str, Any], known: dict[str, Any]) -> None:
-    strange = next((key for key, place in zip(options, placed, strict=True) if place not in known), None)
-    if strange is not None:
-        own = ", ".join(sorted(key.removeprefix("model__") for key in known))
-        msg = f"Options of the model {name!r} must be parameters that it has. Got {strange!r}. They are: {own}."
-        raise InputError(msg)
 
 
 def list_dense_members() -> list[tuple[str, Any, str]]:
@@ -156,8 +148,7 @@ def _check_given(model: Any, rows: str) -> Any:
     model = clone(model)
     model.check_parameters()
     if rows == TEXTS:
-        is_right = isinstance(model, (OnTexts, TextModel)) or takes_texts(model)
-        return _filled(model if is_right else OnTexts(model))
+        return _filled(model if isinstance(model, (OnTexts, TextModel)) else OnTexts(model))
     if isinstance(model, OnTexts) or (isinstance(model, TextModel) and model.encoder is not None):
         msg = f"X must be texts for the model {type(model).__name__}. Got features. Pass texts, or another model."
         raise InputError(msg)
@@ -171,11 +162,6 @@ def _filled(model: Any) -> Any:
     encoder = None if model.embeddings is None else _as_encoder(model.embeddings)
     features = TextFeatures() if model.features is None else model.features
     return model.set_params(model=model.inner(), features=features, embeddings=encoder)
-
-
-def takes_texts(model: Any) -> bool:
-    """Whether a model of another library says that it takes texts, by an attribute `takes_texts`."""
-    return bool(getattr(model, "takes_texts", False))
 
 
 # What a record and a configuration file say of a model
@@ -218,7 +204,7 @@ def state_options(choice: Choice, rows: str) -> tuple[dict[str, Any], str | None
     try:
         usual = describe_model(_build(choice.name, Wish(embeddings=encoder), rows))
         changed = {name: value for name, value in wanted.items() if name in usual and value != usual[name]}
-        options = {name.removeprefix("model__"): value for name, value in changed.items()}
+        options = {name.removeprefix(WITHIN): value for name, value in changed.items()}
         again = describe_model(_build(choice.name, Wish(options=options, embeddings=encoder), rows))
     except InputError:  # a model that no name stands for, or members of the user's own
         return None

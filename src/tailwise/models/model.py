@@ -31,6 +31,7 @@ MODELS = {
 KINDS = {**MODELS, "on-texts": "tailwise.models.on_texts.OnTexts"}
 # What a run decides for its model; each model has these parameters.
 RUN_PARAMETERS = ("n_jobs", "random_state", "progress")
+WITHIN = "model__"  # options of the model within one that takes texts; users need not write it
 PYTHON_WORDS = {"True": True, "False": False, "None": None}  # as users write them, besides true, false and null of JSON
 
 
@@ -194,8 +195,9 @@ def set_options(model: Any, title: str, options: Mapping[str, Any]) -> Any:
     known = list_options(model)
     strange = next((each for each in options if each not in known), None)
     if strange is not None:
-        near = difflib.get_close_matches(strange, known, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"They are: {', '.join(sorted(known))}."
+        own = sorted(each.removeprefix(WITHIN) for each in known)
+        near = difflib.get_close_matches(strange, own, n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"They are: {', '.join(own)}."
         msg = f"Options of the model {title!r} must be parameters that it has. Got {strange!r}. {hint}"
         raise InputError(msg)
     model.set_params(**dict(options))
