@@ -119,3 +119,23 @@ def test_measures_and_marks_are_explained_where_they_stand():
         assert "<small>how much of the vocabulary is used</small>" in page
     assert "those marked &#10003; are among its true labels" in with_truth
     assert "&#10003;" not in without
+
+
+def test_the_page_knows_what_a_selection_was_made_without():
+    pairs = PROBABILITIES.toarray() > np.quantile(PROBABILITIES.data, 0.5)
+    for exclude in (pairs, [1, 3]):
+        selection = tw.select(PROBABILITIES, "macro-f1", 3, fill="none", exclude=exclude)
+        data = read_data(tw.report(PROBABILITIES, selection))
+        assert data == read_data(tw.report(PROBABILITIES, selection, exclude=exclude))
+        assert data["others"] != read_data(tw.report(PROBABILITIES, selection.labels))["others"]
+
+
+def test_exclusions_of_a_selection_are_joined_by_id():
+    pd = pytest.importorskip("pandas")
+    rows = [("ann", "tea", 0.9), ("ann", "jam", 0.5), ("ann", "ham", 0.2), ("bob", "jam", 0.8), ("bob", "tea", 0.3)]
+    table = pd.DataFrame(rows, columns=["user", "item", "score"])
+    selection = tw.select(table, "macro-f1", 1, exclude=pd.DataFrame({"user": ["ann"], "item": ["tea"]}))
+    data = read_data(tw.report(table[::-1], selection))
+    i, tea = data["names"].index("ann"), data["labels"]["names"].index("tea")
+    assert tea not in data["others"][i][::4] + data["top"][i]
+    assert tea in data["others"][1 - i][::4]

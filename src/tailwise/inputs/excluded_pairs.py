@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOTHING_EXCLUDED",
+    "carry_excluded",
     "drop_excluded",
     "find_excluded",
     "read_excluded",
@@ -219,6 +220,27 @@ def _count_own_frames() -> int:
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         frame, count = frame.f_back, count + 1
     return count
+
+
+def carry_excluded(excluded: Excluded, chosen: Chosen, candidates: Candidates) -> Excluded:
+    """What was excluded when a selection was made, in the order of other candidates; by id where both have ids."""
+    rows = _carry(chosen.instance_ids, candidates.instance_ids, chosen.n_instances, candidates.n_instances)
+    labels = _carry(chosen.label_names, candidates.label_names, chosen.n_labels, candidates.n_labels)
+    i = rows[np.repeat(np.arange(excluded.indptr.size - 1), np.diff(excluded.indptr))]
+    j = labels[excluded.labels]
+    is_known = (i >= 0) & (j >= 0)
+    pairs = (np.ones(int(is_known.sum()), np.bool_), (i[is_known], j[is_known]))
+    found = _from_matrix(sp.coo_array(pairs, shape=candidates.shape), candidates)
+    barred = labels[np.flatnonzero(excluded.is_barred)]
+    return found._replace(is_barred=np.isin(np.arange(candidates.n_labels), barred))
+
+
+def _carry(theirs: Ids | None, ours: Ids | None, size: int, own_size: int) -> NDArray:
+    """Our number of each of their instances or labels, -1 for those that we do not have."""
+    if theirs is not None and ours is not None:
+        return ours.positions_of(theirs)
+    numbers = np.arange(size)
+    return np.where(numbers < own_size, numbers, -1)
 
 
 def find_excluded(chosen: Chosen, excluded: Excluded) -> NDArray:

@@ -13,8 +13,9 @@ from tailwise.datasets.formats.output_files import reserved_file
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.chosen import EMPTY, Chosen
-from tailwise.inputs.excluded_pairs import read_excluded
+from tailwise.inputs.excluded_pairs import NOTHING_EXCLUDED, carry_excluded, read_excluded
 from tailwise.inputs.paths import Source, is_path
+from tailwise.kernels.rows import Excluded
 from tailwise.metrics import evaluate
 from tailwise.metrics.placed_truth import PlacedTruth, place_truth
 from tailwise.reports.templates import render
@@ -84,7 +85,7 @@ def report(
         Training labels, to show training frequencies.
     exclude : optional
         Pairs that could not be chosen, as for :func:`select`: they are no alternatives, and the most probable labels
-        that the page compares with do without them, too.
+        that the page compares with do without them, too. Default: what a :class:`Selection` was made without.
     texts : sequence of str or path, optional
         A title for each record; in a file, one per line.
     label_names : sequence of str or path, optional
@@ -127,7 +128,7 @@ def _render(
     found_priors = source.read_priors(priors)
     candidates = find_candidates(source, None, None)
     chosen = space_of(candidates).warn_of_missing(source.read_selection(selection), "selection")
-    excluded = None if exclude is None else read_excluded(exclude, candidates)
+    excluded = _find_excluded(exclude, selection, candidates)
     explainer = explainer_of(candidates, utility, chosen, priors=found_priors, exclude=excluded)
     n, k = explainer.chosen.n_instances, explainer.chosen.labels.shape[1]
     true = None if truth is None else place_truth(source, truth)
@@ -149,6 +150,16 @@ def _render(
         reading=READING,
         **_summarise(candidates, explainer.chosen, top, true, k),
     )
+
+
+def _find_excluded(exclude: Any, selection: Any, candidates: Candidates) -> Excluded | None:
+    """Return what could not be chosen: what the caller says, else what a selection in memory was made without."""
+    if exclude is not None:
+        return read_excluded(exclude, candidates)
+    problem = selection.problem if isinstance(selection, Selection) else None
+    if problem is None or problem.rules.excluded is NOTHING_EXCLUDED:
+        return None
+    return carry_excluded(problem.rules.excluded, selection, candidates)
 
 
 def _summarise(
