@@ -5,6 +5,7 @@ import uuid
 import numpy as np
 import pytest
 
+from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.id_tables import read_table
 
@@ -141,3 +142,14 @@ def test_without_pyarrow(monkeypatch):
     pytest.importorskip("polars")
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     check_rows(Candidates.of(make_long("polars")), ROWS)
+
+
+@pytest.mark.parametrize("values", [["a", "b", "a"], [7, 8, 7]])
+def test_a_dictionary_may_hold_a_value_twice(values):
+    pa = pytest.importorskip("pyarrow")
+    users = pa.DictionaryArray.from_arrays(pa.array([2, 1, 0], pa.int8()), pa.array(values))
+    items = ["x", "x", "y"]
+    candidates = Candidates.of(pa.table({"user": users, "item": items, "score": [0.1, 0.2, 0.3]}))
+    check_rows(candidates, [(values[2], "x", 0.1), (values[1], "x", 0.2), (values[0], "y", 0.3)])
+    with pytest.raises(InputError, match="holds label 'x' twice"):
+        Candidates.of(pa.table({"user": users, "item": ["x", "x", "x"], "score": [0.1, 0.2, 0.3]}))

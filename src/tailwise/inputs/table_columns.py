@@ -157,7 +157,7 @@ def _encode(series: Any) -> tuple[NDArray, NDArray]:
         return _number_texts(column.chunks)
     if not pyarrow.types.is_dictionary(column.type):
         return _read_dictionary(column.dictionary_encode())
-    codes, values = _read_dictionary(column.unify_dictionaries())
+    codes, values = _merge_equal(*_read_dictionary(column.unify_dictionaries()))
     if (codes < 0).any():
         return codes, values
     # The dictionary of a categorical column may hold values that no row has, in an order of its own.
@@ -183,6 +183,14 @@ def _read_dictionary(column: Any) -> tuple[NDArray, NDArray]:
     values = column.chunk(0).dictionary  # the chunks share one dictionary
     is_integer = str(values.type).startswith(("int", "uint")) and not values.null_count
     return codes, np.asarray(values) if is_integer else _as_objects(values.to_pylist())
+
+
+def _merge_equal(codes: NDArray, values: NDArray) -> tuple[NDArray, NDArray]:
+    """Give equal values of a dictionary one code; pyarrow lets a dictionary hold a value twice."""
+    numbers, once = _encode_plainly(values.tolist())
+    if once.size == values.size:
+        return codes, values
+    return np.where(codes < 0, -1, numbers[codes]), once if values.dtype == object else once.astype(values.dtype)
 
 
 def _as_objects(values: Sequence[Any]) -> NDArray:
