@@ -70,7 +70,7 @@ def test_from_files(tmp_path, monkeypatch, capsys):
 
 
 def test_texts_are_checked(tmp_path):
-    with pytest.raises(InputError, match=r"texts must hold one title for each of the 40 instances\. Got 2\."):
+    with pytest.raises(InputError, match=r"texts must hold one title for each of the 40 instances.* Got 2\."):
         tw.report(PROBABILITIES, SELECTION, texts=["a", "b"])
     (tmp_path / "texts.txt").write_bytes(b"\xff")
     with pytest.raises(FileError, match="must be UTF-8 text"):
@@ -139,3 +139,20 @@ def test_exclusions_of_a_selection_are_joined_by_id():
     i, tea = data["names"].index("ann"), data["labels"]["names"].index("tea")
     assert tea not in data["others"][i][::4] + data["top"][i]
     assert tea in data["others"][1 - i][::4]
+
+
+def test_titles_of_tables_and_corpora(tmp_path):
+    titles = [f"Record {i}, new" for i in range(40)]
+    lines = {
+        "corpus.tsv": [f"{title}\t<http://x/1> <http://x/2>" for title in titles],
+        "table.csv": ["id,text", *(f'{i},"{title}"' for i, title in enumerate(titles))],
+        "records.jsonl": [json.dumps({"text": title, "labels": ["b"]}) for title in titles],
+    }
+    for name, rows in lines.items():
+        (tmp_path / name).write_text("\n".join(rows) + "\n")
+        assert read_data(tw.report(PROBABILITIES, SELECTION, texts=tmp_path / name))["texts"] == titles
+    (tmp_path / "other.csv").write_text("\n".join(["title", *(f'"{title}"' for title in titles)]))
+    with pytest.raises(FileError, match=r"must have the column 'text'\. It has title"):
+        tw.report(PROBABILITIES, SELECTION, texts=tmp_path / "other.csv")
+    page = tw.report(PROBABILITIES, SELECTION, texts=tmp_path / "other.csv", text_column="title")
+    assert read_data(page)["texts"] == titles

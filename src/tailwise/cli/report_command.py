@@ -6,6 +6,7 @@ import argparse
 import os
 from typing import Any
 
+from tailwise.cli.model_options import add_column_options
 from tailwise.cli.options import add_columns_option, add_command, add_names_options, parse_alphas
 
 EXAMPLES = """\
@@ -38,7 +39,10 @@ def add_parser(commands: Any) -> None:
     files.add_argument("--truth", metavar="FILE", help="true labels")
     files.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
     files.add_argument("--exclude", metavar="FILE", help="pairs that could not be chosen, as for tailwise select")
-    files.add_argument("--texts", metavar="FILE", help="a title for each record, one per line")
+    files.add_argument(
+        "--texts", metavar="FILE", help="a title for each record: a line of text, a row of a table, or an Annif corpus"
+    )
+    add_column_options(files, labels=False)
     add_names_options(files)
     add_columns_option(files)
     files.add_argument("-u", "--utility", help="by what gains are measured (default: macro-f1)")
@@ -65,7 +69,7 @@ def _report_files(options: argparse.Namespace) -> int:
     from tailwise.reports.records_page import report
 
     output = options.output or "report.html"
-    names = ("utility", "truth", "priors", "exclude", "texts", "columns", "title", "overwrite")
+    names = ("utility", "truth", "priors", "exclude", "texts", "text_column", "columns", "title", "overwrite")
     more = {name: getattr(options, name) for name in names}
     more["label_names"] = read_vocabulary(options.label_names, options.language)
     page = report(options.probabilities, options.selection, output, **more)

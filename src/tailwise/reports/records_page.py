@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tailwise.datasets.formats.disk import opened_text, written_beside
+from tailwise.datasets.formats.disk import written_beside
 from tailwise.datasets.formats.output_files import reserved_file
-from tailwise.errors import FileError, InputError
+from tailwise.datasets.formats.text_lines import COLUMN, read_texts
+from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.excluded_pairs import NOTHING_EXCLUDED, carry_excluded, read_excluded
@@ -60,6 +61,7 @@ def report(
     priors: Any = None,
     exclude: Any = None,
     texts: Any = None,
+    text_column: str = COLUMN,
     label_names: Any = None,
     columns: Any = None,
     title: str = "Labels, record by record",
@@ -87,7 +89,10 @@ def report(
         Pairs that could not be chosen, as for :func:`select`: they are no alternatives, and the most probable labels
         that the page compares with do without them, too. Default: what a :class:`Selection` was made without.
     texts : sequence of str or path, optional
-        A title for each record; in a file, one per line.
+        A title for each record, in their order; in a file, one per line, a column of .csv, .tsv or .jsonl, or the texts
+        of an Annif corpus.
+    text_column : str
+        The column of titles in a table, or their key in JSON lines.
     label_names : sequence of str or path, optional
         Names of the labels, if the files do not hold them.
     columns : sequence of str, optional
@@ -111,17 +116,25 @@ def report(
     True
     """
     source = Source.of(probabilities, label_names=label_names, columns=columns)
+    titles = _read_texts(texts, text_column)
     if output is None:
-        return _render(source, selection, utility, truth, priors, exclude, texts, title)
+        return _render(source, selection, utility, truth, priors, exclude, titles, title)
     with reserved_file(output, overwrite=overwrite) as draft:
-        page = _render(source, selection, utility, truth, priors, exclude, texts, title)
+        page = _render(source, selection, utility, truth, priors, exclude, titles, title)
         with written_beside(draft) as file:
             file.write(page.encode("utf-8", "replace"))
     return page
 
 
 def _render(
-    source: Source, selection: Any, utility: Any, truth: Any, priors: Any, exclude: Any, texts: Any, title: str
+    source: Source,
+    selection: Any,
+    utility: Any,
+    truth: Any,
+    priors: Any,
+    exclude: Any,
+    titles: list[str] | None,
+    title: str,
 ) -> str:
     if utility is None:
         utility = selection.utility if isinstance(selection, Selection) else "macro-f1"
@@ -135,7 +148,7 @@ def _render(
     sizes = (explainer.chosen.labels != EMPTY).sum(axis=1)
     budgets = np.minimum(sizes, explainer.candidates.sizes[:n])
     top = select(candidates, "precision", budgets, fill="none", exclude=excluded)
-    data = _collect(explainer, top, true, _read_texts(texts, n), explainer.count_training(found_priors))
+    data = _collect(explainer, top, true, _check_titles(titles, n), explainer.count_training(found_priors))
     data["topTitle"] = f"top-{k}"
     return render(
         "records.html",
@@ -241,20 +254,18 @@ def _list_true(truth: PlacedTruth) -> list[list[int] | None]:
     return [row.tolist() if is_known else None for row, is_known in zip(rows, truth.is_known, strict=True)]
 
 
-def _read_texts(texts: Any, n_instances: int) -> list[str] | None:
-    """Return a title for each record."""
+def _read_texts(texts: Any, column: str) -> list[str] | None:
+    """Return the titles that a file or a sequence holds."""
     if texts is None:
         return None
-    if is_path(texts):
-        with opened_text(texts) as file:
-            content = file.read()
-        try:
-            texts = content.decode("utf-8").removesuffix("\n").split("\n")
-        except UnicodeDecodeError as error:
-            msg = f"{texts} must be UTF-8 text. Invalid UTF-8 at byte {error.start}. Convert the file to UTF-8."
-            raise FileError(msg) from error
-    titles = [str(text) for text in texts]
-    if len(titles) != n_instances:
-        msg = f"texts must hold one title for each of the {n_instances} instances. Got {len(titles)}."
+    return read_texts(texts, column) if is_path(texts) else [str(text) for text in texts]
+
+
+def _check_titles(titles: list[str] | None, n_instances: int) -> list[str] | None:
+    if titles is not None and len(titles) != n_instances:
+        msg = (
+            f"texts must hold one title for each of the {n_instances} instances, in their order. Got {len(titles)}. "
+            "Give the titles of these instances; in a file, one per line, or a column of .csv, .tsv or .jsonl."
+        )
         raise InputError(msg)
     return titles
