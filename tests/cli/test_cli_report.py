@@ -176,3 +176,16 @@ def test_interrupted_nothing_is_written(place, capsys, monkeypatch):
 def test_in_a_process_of_its_own(place, run_apart):
     assert run_apart(place, "report", "out", *ALPHAS).code == 0
     assert (place / "out" / "report.html").exists()
+
+
+@pytest.mark.parametrize("words", [("--texts", "titles.txt"), ("--title", "Ours"), ("-u", "coverage")])
+def test_options_of_files_are_refused_for_a_run(tmp_path, words, capsys):
+    assert main(["report", str(tmp_path), *words]) == 2
+    err = capsys.readouterr().err
+    assert f"{words[0].replace('-u', '--utility')} can only be given with --probabilities and --selection" in err
+
+
+def test_an_unfinished_run(tmp_path, capsys):
+    (tmp_path / ".tailwise-unfinished.json").write_text("[]")
+    assert main(["report", str(tmp_path)]) == 2
+    assert "It is not finished. Start the same run again to resume it." in capsys.readouterr().err

@@ -34,7 +34,7 @@ def test_a_folder_becomes_the_model_of_python(place, capsys):
     out, err = capsys.readouterr()
     pattern = (
         r"model 'tree' of 30 labels trained on 240 instances in \d+\.\d s \(asked for\)\n"
-        r"\d+\.\d MB written to model\.tree\n"
+        r"\d+ KB written to model\.tree\n"
     )
     assert re.fullmatch(pattern, out)
     assert err == ""

@@ -58,7 +58,8 @@ def test_from_files(tmp_path, monkeypatch, capsys):
     (tmp_path / "texts.txt").write_text("\n".join(TEXTS) + "\n")
     words = ["report", "--probabilities", "p.npz", "--selection", "s.jsonl", "--truth", "t.npz", "--texts", "texts.txt"]
     assert main([*words, "--priors", "t.npz"]) == 0
-    assert capsys.readouterr().out == "0.0 MB written to report.html\n"
+    size = (tmp_path / "report.html").stat().st_size
+    assert capsys.readouterr().out == f"{round(size / 1e3)} KB written to report.html\n"
     data = read_data((tmp_path / "report.html").read_text())
     assert data["texts"] == TEXTS
     assert main(words) == 2
@@ -67,6 +68,8 @@ def test_from_files(tmp_path, monkeypatch, capsys):
     assert "tailwise report needs a RUN_DIR, or --probabilities and --selection." in capsys.readouterr().err
     assert main(["report", "--probabilities", "p.npz"]) == 2
     assert "--probabilities needs --selection FILE" in capsys.readouterr().err
+    assert main([*words, "--overwrite", "--alphas", "0,1"]) == 2
+    assert "--alphas can only be given with a RUN_DIR" in capsys.readouterr().err
 
 
 def test_texts_are_checked(tmp_path):
@@ -156,3 +159,9 @@ def test_titles_of_tables_and_corpora(tmp_path):
         tw.report(PROBABILITIES, SELECTION, texts=tmp_path / "other.csv")
     page = tw.report(PROBABILITIES, SELECTION, texts=tmp_path / "other.csv", text_column="title")
     assert read_data(page)["texts"] == titles
+
+
+def test_the_page_says_by_what_gains_are_measured():
+    assert "Gains by macro-F1." in tw.report(PROBABILITIES, SELECTION.labels)
+    assert "Gains by coverage." in tw.report(PROBABILITIES, SELECTION.labels, utility="coverage")
+    assert "Gains by precision." in tw.report(PROBABILITIES, tw.select(PROBABILITIES, "precision", 3, fill="none"))

@@ -37,6 +37,13 @@ def usable_streams() -> Iterator[None]:
         yield
 
 
+def describe_written(path: str) -> str:
+    """Say how large a file is that was written; small ones in KB."""
+    size = os.path.getsize(path)
+    text = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, round(size / 1e3))} KB"
+    return f"{text} written to {path}"
+
+
 def drop_output() -> None:
     """Redirect standard output to nowhere, because the interpreter flushes it again at exit."""
     try:

@@ -6,6 +6,7 @@ import argparse
 import os
 from typing import Any
 
+from tailwise.cli.announce import describe_written
 from tailwise.cli.model_options import add_column_options
 from tailwise.cli.options import add_columns_option, add_command, add_names_options, parse_alphas
 
@@ -21,6 +22,10 @@ examples:
 RUN_DIR is a folder that tailwise run or tailwise experiment wrote. For a run, this command computes the trade-off
 curve, with one selection for each alpha. It needs plotly: pip install 'tailwise[plot]'
 """
+
+
+ONLY_OURS = ("texts", "title")  # options of files that no other command has
+OF_FILES = ("selection", "truth", "priors", "exclude", "label_names", "language", "columns", "utility")
 
 
 def add_parser(commands: Any) -> None:
@@ -46,7 +51,7 @@ def add_parser(commands: Any) -> None:
     add_names_options(files)
     add_columns_option(files)
     files.add_argument("-u", "--utility", help="by what gains are measured (default: macro-f1)")
-    files.add_argument("--title", default="Labels, record by record", help="headline of the page")
+    files.add_argument("--title", help="headline of the page (default: Labels, record by record)")
     parser.set_defaults(run=_run)
 
 
@@ -65,16 +70,21 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _report_files(options: argparse.Namespace) -> int:
+    from tailwise.errors import InputError
     from tailwise.inputs.vocabularies import read_vocabulary
     from tailwise.reports.records_page import report
 
     output = options.output or "report.html"
-    names = ("utility", "truth", "priors", "exclude", "texts", "text_column", "columns", "title", "overwrite")
+    if options.alphas is not None:
+        msg = "--alphas can only be given with a RUN_DIR. Got it with --probabilities. Omit it."
+        raise InputError(msg)
+    names = ("utility", "truth", "priors", "exclude", "texts", "text_column", "columns", "overwrite")
     more = {name: getattr(options, name) for name in names}
+    more |= {} if options.title is None else {"title": options.title}
     more["label_names"] = read_vocabulary(options.label_names, options.language)
-    page = report(options.probabilities, options.selection, output, **more)
+    report(options.probabilities, options.selection, output, **more)
     if not options.quiet:
-        print(f"{len(page) / 1e6:.1f} MB written to {output}")
+        print(describe_written(output))
     return 0
 
 
@@ -83,6 +93,7 @@ def _report_folder(options: argparse.Namespace) -> int:
     from tailwise.datasets.formats.output_files import reserved_file
     from tailwise.reports.page import build_page, find_record
 
+    _refuse_options_of_files(options)
     find_record(options.folder)
     output = options.output or os.path.join(options.folder, "report.html")
     with reserved_file(output, overwrite=options.overwrite) as draft:
@@ -91,5 +102,20 @@ def _report_folder(options: argparse.Namespace) -> int:
         with written_beside(draft) as file:
             file.write(page.encode("utf-8"))
     if not options.quiet:
-        print(f"{len(page) / 1e6:.1f} MB written to {output}")
+        print(describe_written(output))
     return 0
+
+
+def _refuse_options_of_files(options: argparse.Namespace) -> None:
+    """Refuse what a page about a run does not use; what a configuration says may be for other commands."""
+    from tailwise.errors import InputError
+
+    names = ONLY_OURS if options.config is not None else (*ONLY_OURS, *OF_FILES)
+    given = next((name for name in names if getattr(options, name) is not None), None)
+    if given is not None:
+        msg = (
+            f"--{given.replace('_', '-')} can only be given with --probabilities and --selection. Got it with the "
+            f"folder {options.folder}, which holds what its page shows. Omit it, or give the files of the folder: "
+            "--probabilities FILE --selection FILE."
+        )
+        raise InputError(msg)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from tailwise.cli.announce import describe_written
 from tailwise.cli.model_options import add_column_options, add_model_options, read_model_options
 from tailwise.cli.options import add_calibration_options, add_command, build_calibrator, settle_calibration
 
@@ -123,7 +123,7 @@ def _summary(choice: Choice, n_instances: int, seconds: float, options: argparse
     labels = f"{choice.model.n_labels_:,} labels"
     lines = [
         f"model {choice.name!r} of {labels} trained on {n_instances:,} instances in {seconds:.1f} s ({choice.why})",
-        f"{os.path.getsize(options.output) / 1e6:.1f} MB written to {options.output}",
+        describe_written(options.output),
     ]
     if options.calibrator is not None:
         lines.append(f"calibrator ({options.calibration}, {options.folds} folds) written to {options.calibrator}")

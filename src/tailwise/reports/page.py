@@ -11,7 +11,7 @@ from tailwise.experiments.results_folder import RECORD as EXPERIMENT_RECORD
 from tailwise.reports.experiment_page import describe_experiment
 from tailwise.reports.run_page import describe_run
 from tailwise.reports.templates import render
-from tailwise.runs.run_folder import RUN_RECORD, read_run_folder
+from tailwise.runs.run_folder import RUN_RECORD, read_run_folder, refuse_unfinished
 
 
 def find_record(path: str | os.PathLike[str]) -> Path:
@@ -24,6 +24,7 @@ def find_record(path: str | os.PathLike[str]) -> Path:
     for name in (RUN_RECORD, EXPERIMENT_RECORD):
         if (folder / name).is_file():
             return folder / name
+    refuse_unfinished(folder)
     msg = (
         f"The folder must be one that tailwise run or tailwise experiment wrote. Got {path}, which has neither "
         f"{RUN_RECORD} nor {EXPERIMENT_RECORD}. Create one with: tailwise run DIR -u macro-f1 -k 5 -o "

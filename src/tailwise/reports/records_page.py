@@ -161,6 +161,7 @@ def _render(
         top_title=f"top-{k}",
         data=data,
         reading=READING,
+        utility=metric_title(str(explainer.expectation.utility)),
         **_summarise(candidates, explainer.chosen, top, true, k),
     )
 

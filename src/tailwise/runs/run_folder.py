@@ -82,12 +82,18 @@ def is_run(path: str | os.PathLike[str]) -> bool:
     return any((Path(path) / name).is_file() for name in (RUN_RECORD, UNFINISHED))
 
 
+def refuse_unfinished(path: str | os.PathLike[str]) -> None:
+    """Refuse a folder without a record if it was begun."""
+    if (Path(path) / UNFINISHED).is_file():
+        msg = f"{path} must be the folder of a finished run. It is not finished. Start the same run again to resume it."
+        raise FileError(msg)
+
+
 def read_run_folder(path: str | os.PathLike[str]) -> RunFolder:
     """Read a folder; all files that its record lists must exist."""
     folder = Path(path)
-    if (folder / UNFINISHED).is_file() and not (folder / RUN_RECORD).is_file():
-        msg = f"{path} must be the folder of a finished run. It is not finished. Start the same run again to resume it."
-        raise FileError(msg)
+    if not (folder / RUN_RECORD).is_file():
+        refuse_unfinished(path)
     record = Record.read(folder / RUN_RECORD)
     configuration = record.part("configuration")
     search = configuration.get("selection", dict)
