@@ -110,6 +110,8 @@ FAULTS = {
         "line 2: alphas is not an option of tailwise select. It has",
     ),
     "unknown key": ("k = 3\nutilty = 'x'\n", "night.toml, line 2: utilty is not an option of tailwise select. Did you"),
+    "name in the help": ("probs = 'x'\n", "probs is not an option of tailwise select. Did you mean probabilities?"),
+    "letter of an option": ("u = 'x'\n", "u is not an option of tailwise select. Did you mean utility?"),
     "no such key": (
         "\nzzz = 3\n",
         "is not an option of tailwise select. It has: certify, checkpoint, columns, condition-",
@@ -129,6 +131,12 @@ def test_a_file_with_a_fault(place, capsys, text, words):
     assert main(write(text)) == 2
     assert words in capsys.readouterr().err
     assert not (place / "chosen.npz").exists()
+
+
+def test_the_folder_that_the_help_calls_dir(place, capsys):
+    Path("run.toml").write_text("dir = 'data'\n")
+    assert main(["run", "--config", "run.toml"]) == 2
+    assert "dir is not an option of tailwise run. Did you mean data?" in capsys.readouterr().err
 
 
 def test_lists_in_a_file_are_checked(place, capsys):
@@ -339,7 +347,7 @@ def test_the_file_system_that_is_full_is_named(tmp_path):
     assert find_remedy(full, tmp_path / "a.npz").startswith(f"The file system at {mount} is full: ")
     assert find_remedy(OSError(28, "", "/proc/self/x"), tmp_path).startswith("The file system at /proc is full")
     assert find_remedy(full) == "Free some space."
-    assert find_remedy(OSError(13, ""), tmp_path).startswith("Free some space or")
+    assert find_remedy(OSError(13, ""), tmp_path) == find_remedy(OSError(2, ""), tmp_path) == "Choose another folder."
     assert type(file_error("x", full)) is MachineError
     assert type(file_error("x", OSError(36, ""))) is FileError
     assert is_of_the_machine(MachineError("x"))

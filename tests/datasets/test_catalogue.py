@@ -24,7 +24,7 @@ from tailwise.datasets.catalogue import benchmarks as catalogue
 from tailwise.datasets.catalogue.data_folder import LOCK, read_lock, verify_folder
 from tailwise.datasets.catalogue.fetch import DATA
 from tailwise.datasets.formats.output_folders import check_folder
-from tailwise.errors import FileError, InputError
+from tailwise.errors import FileError, InputError, MachineError
 
 NAMES = ["Eurlex-4K", "Wiki10-31K", "AmazonCat-13K", "WikipediaLarge-500K", "Amazon-670K"]
 
@@ -456,3 +456,10 @@ def test_drawn_data_in_a_folder(tmp_path):
     assert verify_folder(folder, lock) == 5
     with pytest.raises(FileError, match="must not exist"):
         write_synthetic("Eurlex-4K", tmp_path / "out")
+
+
+def test_a_folder_where_nothing_may_be_written(tmp_path, monkeypatch):
+    # The superuser may write everywhere, so the refusal is played.
+    monkeypatch.setattr(os, "access", lambda folder, mode: False)
+    with pytest.raises(MachineError, match=r"in a writable folder\. Got .*: permission denied\. Choose another folder"):
+        check_folder(tmp_path / "new", DATA, overwrite=False)

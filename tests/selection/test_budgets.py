@@ -154,8 +154,16 @@ def test_condition_positives_as_a_series_are_matched_by_id():
         tw.select(probabilities, "macro-f1", 1, condition_positives=given.drop("b"))
 
 
-@pytest.mark.parametrize(("utility", "is_told"), [("precision", True), ("macro-precision", False)])
+@pytest.mark.parametrize(
+    ("utility", "is_told"),
+    [
+        ("precision", True),
+        ("0.5*precision + 0.5*macro-f1", True),
+        ("50*macro-f1 + 0.1*precision", False),  # above 1, but not by precision
+        ("macro-precision", False),
+    ],
+)
 def test_a_precision_above_1_without_a_budget_is_explained(utility, is_told):
     found = tw.select(np.full((3, 4), 0.9), utility, k=None)
-    assert (found.expected > 1) == is_told
+    assert (found.expected > 1) == (utility != "macro-precision")
     assert any("precision counts the true labels of an instance" in message for message in found.messages) == is_told

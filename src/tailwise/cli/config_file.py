@@ -56,7 +56,7 @@ class CommandParser(argparse.ArgumentParser):
             if action is None and file.is_at_top(key) and key.replace("_", "-") in elsewhere:
                 continue  # for another command
             if action is None:
-                file.refuse_key(key, sorted(actions))
+                file.refuse_key(key, actions)
             assert action is not None
             action.required = False
             converted = file.convert(key, value, action)
@@ -99,12 +99,10 @@ class ConfigFile:
         numbers = [x for x, line in enumerate(self._text.splitlines(), start=1) if pattern.match(line)]
         return f"{self.path}, line {numbers[0]}" if numbers else self.path
 
-    def refuse_key(self, key: str, known: list[str]) -> None:
-        """Refuse a key that is no option of the command."""
-        import difflib
-
-        near = difflib.get_close_matches(key, known, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"It has: {', '.join(known)}."
+    def refuse_key(self, key: str, actions: Mapping[str, argparse.Action]) -> None:
+        """Refuse a key that is no option of the command; the help may show another name, as DIR for data."""
+        near = _find_near(key, actions)
+        hint = f"Did you mean {near}?" if near else f"It has: {', '.join(sorted(actions))}."
         msg = f"{self._place(key)}: {key} is not an option of tailwise {self._command}. {hint}"
         raise InputError(msg)
 
@@ -178,6 +176,24 @@ def _names_of(action: argparse.Action) -> list[str]:
     long = [flag[2:] for flag in action.option_strings if flag.startswith("--")]
     names = long or [flag[1:] for flag in action.option_strings] or [action.dest]
     return [name for name in names if name not in NOT_IN_A_FILE]
+
+
+def _find_near(key: str, actions: Mapping[str, argparse.Action]) -> str | None:
+    """The key that a wrong one is likely to stand for: of the name in the help, of a letter, or one much like it."""
+    import difflib
+
+    word = key.replace("_", "-").lower()
+    for name, action in actions.items():
+        shown = action.metavar if isinstance(action.metavar, str) and not action.option_strings else ""
+        if word in (
+            shown.lower(),
+            action.dest.replace("_", "-"),
+            *(flag.lstrip("-") for flag in action.option_strings),
+        ):
+            return name
+    near = difflib.get_close_matches(word, sorted(actions), n=1)
+    starts = [name for name in sorted(actions) if len(word) > 2 and name.startswith(word)]
+    return next(iter((*near, *starts)), None)
 
 
 def _read_text(path: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from tailwise.kernels.fill import fill_least_loss
 from tailwise.kernels.row_ascent import list_by_gain
 from tailwise.selection import export
 from tailwise.selection.problem import Outcome, Problem
+from tailwise.utilities.instance_weights import Precision
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -277,9 +277,18 @@ def present(problem: Problem, outcome: Outcome, proof: Proof | None, seconds: fl
 def _noted(problem: Problem, value: float) -> Origin:
     """Where the probabilities came from, what the engine has to say, and why a precision is above 1."""
     origin, notes = problem.candidates.origin, tuple(getattr(problem.engine, "messages", ()))
-    if value > 1.0 and not problem.rules.has_budget and re.search(r"(?<!macro-)\bprecision", str(problem.utility)):
+    if not problem.rules.has_budget and _is_due_to_precision(problem.utility, value):
         notes = (*notes, "Without a budget, precision counts the true labels of an instance; it may be above 1.")
     return origin._replace(messages=(*origin.messages, *notes))
+
+
+def _is_due_to_precision(utility: Utility, value: float) -> bool:
+    """Whether a value is beyond what the utility could reach if precision were at most 1."""
+    highest = [
+        max(factor * each for each in ((0.0, 1.0) if isinstance(term, Precision) else term.range))
+        for factor, term in utility.terms
+    ]
+    return value > sum(highest) and any(isinstance(term, Precision) for _, term in utility.terms)
 
 
 def _fill(problem: Problem, outcome: Outcome, state: State) -> tuple[NDArray, State]:

@@ -31,7 +31,7 @@ def file_error(message: str, error: OSError) -> FileError:
 def find_remedy(error: OSError, path: str | os.PathLike[str] | None = None) -> str:
     """Say what to do about a failure to write a file; a full file system is named."""
     if error.errno not in FULL:
-        return "Free some space or choose another folder."
+        return "Choose another folder."
     place = error.filename if error.filename is not None else path
     if place is None:
         return "Free some space."

@@ -13,7 +13,7 @@ from typing import NoReturn
 from tailwise.datasets.formats.disk import file_errors_of, parse_json, real, written_beside
 from tailwise.datasets.formats.drafts import LOCK_FILE, drafted, held, is_draft
 from tailwise.datasets.formats.output_files import EXISTS, IN_USE, errors_told_of, keep_beside
-from tailwise.errors import FileError
+from tailwise.errors import FileError, MachineError
 
 __all__ = ["UNFINISHED", "FolderKind", "check_folder", "claimed_folder"]
 
@@ -67,7 +67,7 @@ def _check_parent(path: str | os.PathLike[str], parent: Path) -> None:
         raise FileError(msg)
     if not os.access(parent, os.W_OK | os.X_OK):
         msg = f"The output must lie in a writable folder. Got {path}: permission denied. Choose another folder."
-        raise FileError(msg)
+        raise MachineError(msg)
 
 
 @contextmanager
