@@ -45,6 +45,18 @@ def test_pairs_of_three_members_by_plain_loops():
     np.testing.assert_allclose(seen, expected, rtol=1e-5)
 
 
+@pytest.mark.boundscheck
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 64, 65, 200, 1000])
+def test_ranks_of_long_rows(n):
+    random = np.random.default_rng(n)
+    values = random.integers(0, 50, (2, n)) / 64  # with zeros and ties
+    values[0, 0] = 0.5
+    pooled = pool([sp.csr_array(row[None].astype(np.float32)) for row in values])
+    ranks = np.expm1(describe_pairs(pooled, np.ones(n))[:, [1, 4]])
+    expected = [np.argsort(np.argsort(-row, kind="stable")) for row in values[:, values.any(axis=0)]]
+    np.testing.assert_allclose(ranks.T, expected, atol=1e-9)
+
+
 def log_odds(p):
     p = np.clip(p, 1e-4, 1 - 1e-4)
     return np.log(p / (1 - p))

@@ -6,6 +6,7 @@ from tailwise.kernels.compiling import kernel, part, step
 from tailwise.kernels.top_k import kth_largest
 
 NO_LABEL = 2**31 - 1
+RUN = 32  # values that are sorted by insertion, before such runs are merged
 
 
 @part
@@ -44,17 +45,46 @@ def join_rows(starts, labels, values, cursors, found_starts, found_labels, found
 
 
 @step
+def sort_run(values, order, first, last):
+    """Sort places of values in order[first:last] by value, the largest first; equal ones stay as they are."""
+    for y in range(first + 1, last):
+        x, at = order[y], y
+        while at > first and values[order[at - 1]] < values[x]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = x
+
+
+@step
+def merge_runs(values, order, first, middle, last, room):
+    """Merge order[first:middle] and order[middle:last], both sorted; `room` is overwritten at the same places."""
+    left, right = first, middle
+    for y in range(first, last):
+        if right == last or (left < middle and values[order[left]] >= values[order[right]]):
+            room[y] = order[left]
+            left += 1
+        else:
+            room[y] = order[right]
+            right += 1
+    for y in range(first, last):
+        order[y] = room[y]
+
+
+@step
 def rank_values(values, first, last, order, ranks):
     """Rank a row by value, the largest first, ties by position; zeros come last and need no sorting."""
     n_sorted = 0
     for x in range(first, last):
         if values[x] > 0.0:
-            at = n_sorted
-            while at > 0 and values[order[at - 1]] < values[x]:
-                order[at] = order[at - 1]
-                at -= 1
-            order[at] = x
+            order[n_sorted] = x
             n_sorted += 1
+    for y in range(0, n_sorted, RUN):
+        sort_run(values, order, y, min(y + RUN, n_sorted))
+    size = RUN
+    while size < n_sorted:
+        for y in range(0, n_sorted - size, 2 * size):
+            merge_runs(values, order, y, y + size, min(y + 2 * size, n_sorted), ranks)
+        size *= 2
     for rank in range(n_sorted):
         ranks[order[rank] - first] = rank
     for x in range(first, last):
