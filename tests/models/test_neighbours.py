@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 import tailwise as tw
 from tailwise.errors import FileError, InputError
+from tailwise.models.row_index import RowIndex, UnitRows
 
 RANDOM = np.random.default_rng(0)
 X = sp.random_array((300, 50), density=0.1, format="csr", rng=RANDOM)
@@ -58,6 +59,14 @@ def test_rows_that_bounds_rule_out():
     every = cosines(rows[:50], rows)
     np.testing.assert_allclose(found.cosines, -np.sort(-every, axis=1)[:, :5], atol=1e-6)
     np.testing.assert_allclose(np.take_along_axis(every, found.rows, axis=1), found.cosines, atol=1e-6)
+
+
+def test_features_with_a_column_have_no_postings():
+    rows = sp.csr_array(np.array([[1, 0, 1], [1, 0, 0], [1, 1, 0], [0, 0, 1], [1, 0, 0], [1, 0, 0]], np.float32))
+    postings = RowIndex(UnitRows(rows, None)).postings
+    np.testing.assert_array_equal(postings.columns[:, :6], rows.toarray().T[[0, 2]])
+    assert postings.by_feature.indptr.tolist() == [0, 0, 0, 1]
+    assert postings.by_feature.columns.tolist() == [2]
 
 
 def test_ties_go_to_the_earlier_row():

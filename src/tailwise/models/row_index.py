@@ -176,7 +176,15 @@ def _list_postings(rows: sp.csr_array, *, is_alone: bool) -> Postings:
     costs = np.concatenate([np.full(n_columns, width // COLUMN_SPEED), sizes[n_columns:]])
     levels, lengths = _measure_levels(rows, sizes)
     typical = lengths[:, :n].mean(axis=1) if n else np.zeros(LEVELS, np.float32)
-    return Postings(as_matrix(rows), as_matrix(by_feature), columns, costs, levels, typical, lengths)
+    others = _without_first(by_feature, n_columns)
+    return Postings(as_matrix(rows), as_matrix(others), columns, costs, levels, typical, lengths)
+
+
+def _without_first(by_feature: sp.csc_array, n_columns: int) -> sp.csc_array:
+    """Return the columns of a matrix as they are, but the first ones empty."""
+    left = by_feature[:, n_columns:]
+    indptr = np.concatenate([np.zeros(n_columns, left.indptr.dtype), left.indptr])
+    return sp.csc_array((left.data, left.indices, indptr), shape=by_feature.shape)
 
 
 def _measure_levels(rows: sp.csr_array, sizes: NDArray) -> tuple[NDArray, NDArray]:
