@@ -1,5 +1,9 @@
 """An unfinished run goes on with the steps that it has finished, and with nothing else."""
 
+import os
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -131,6 +135,27 @@ def test_an_interrupted_replacement_leaves_the_earlier_run_and_goes_on(start, st
     refuse(tw.LabelTree, "fit")
     assert start(k=3, overwrite=True).selection.labels.shape == (60, 3)
     assert tw.Run.load(tmp_path / "out").selection.labels.shape == (60, 3)
+
+
+def test_a_kill_while_files_are_moved_into_place_loses_no_step(start, refuse, tmp_path, monkeypatch):
+    whole, replace = start(), os.replace
+    shutil.rmtree(tmp_path / "out")
+
+    def stop(source, target):
+        if Path(target) == tmp_path / "out" / "run.json":
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", stop)
+        with pytest.raises(KeyboardInterrupt):
+            start()
+    refuse(tw.LabelTree, "fit")
+    refuse(tw.LabelTree, "predict_proba")
+    with pytest.raises(FileError, match="which has other values of: k"):
+        start(k=3)
+    np.testing.assert_array_equal(start().selection.labels, whole.selection.labels)
+    assert ".tailwise-steps" not in list_names(tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", ["model.tailwise", "begun.json"])

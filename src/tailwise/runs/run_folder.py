@@ -20,6 +20,7 @@ from tailwise.utilities import LabelPriors
 
 RUN_RECORD, RUN_CONFIG, REPORT = "run.json", "run.toml", "report.html"
 MODEL_FILE = "model.tailwise"
+STEPS = ".tailwise-steps"
 RUN_FILES = (
     *(MODEL_FILE, "calibrator.npz", "probabilities.npz", "selection.npz", "selection.tsv", "truth.npz"),
     *("priors.npz", "labels.txt", RUN_CONFIG, RUN_RECORD),
@@ -36,7 +37,7 @@ def _list_files(folder: Path) -> list[str]:
     return [*known, REPORT]
 
 
-RUN_KIND = FolderKind(RUN_RECORD, "hold an earlier run", _list_files)
+RUN_KIND = FolderKind(RUN_RECORD, "hold an earlier run", _list_files, steps=STEPS)
 
 
 @dataclass(frozen=True, eq=False)

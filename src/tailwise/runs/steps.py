@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from tailwise.datasets.formats.disk import file_errors_of, parse_json, real
 from tailwise.errors import FileError
 from tailwise.runs.record import as_json, list_changes, read_json, write_json
-from tailwise.runs.run_folder import RUN_FILES
+from tailwise.runs.run_folder import RUN_FILES, STEPS
 
-STEPS, BEGUN = ".tailwise-steps", "begun.json"
+BEGUN = "begun.json"
 
 Read = TypeVar("Read")
 
@@ -75,7 +75,7 @@ class Steps:
 def kept_steps(
     output: str | os.PathLike[str] | None, identity: Mapping[str, Any], *, overwrite: bool
 ) -> Iterator[Steps]:
-    """Yield the steps finished earlier; steps that finish within the block are kept if it fails."""
+    """Yield the steps finished earlier; those that finish within the block are kept until the output is in place."""
     if output is None:
         yield Steps(None, identity)
         return
@@ -89,7 +89,6 @@ def kept_steps(
         if not list_kept_steps(output):
             shutil.rmtree(steps.folder, ignore_errors=True)
         raise
-    shutil.rmtree(steps.folder, ignore_errors=True)
 
 
 def list_kept_steps(output: str | os.PathLike[str]) -> list[str]:

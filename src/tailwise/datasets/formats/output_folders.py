@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -34,12 +35,15 @@ class FolderKind:
         Lists the files that were written to a finished folder, which may be replaced.
     hint : str
         Alternative to replacing a finished folder, for error messages.
+    steps : str
+        A folder within it for results that an unfinished folder goes on from; it is removed after the record came.
     """
 
     record: str
     rule: str
     list_files: Callable[[Path], Iterable[str]]
     hint: str = ""
+    steps: str = ""
 
 
 def check_folder(path: str | os.PathLike[str], kind: FolderKind, *, overwrite: bool) -> None:
@@ -148,6 +152,7 @@ def _publish(draft: Path, target: Path, kind: FolderKind) -> None:
     old = _list_old(target, kind)
     came = next((target / name for name in new if _is_in_the_way(target / name, is_old=name in old)), None)
     if came is not None:
+        _remove_steps(target, kind)
         _refuse(draft, target, str(came))
     _mark(target, [*old, *(name for name in new if name not in old)])
     (target / kind.record).unlink(missing_ok=True)
@@ -155,7 +160,13 @@ def _publish(draft: Path, target: Path, kind: FolderKind) -> None:
     for name in sorted(new, key=kind.record.__eq__):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         os.replace(draft / name, target / name)
+    _remove_steps(target, kind)
     (target / UNFINISHED).unlink()
+
+
+def _remove_steps(target: Path, kind: FolderKind) -> None:
+    if kind.steps:
+        shutil.rmtree(target / kind.steps, ignore_errors=True)
 
 
 def _is_in_the_way(path: Path, *, is_old: bool) -> bool:
