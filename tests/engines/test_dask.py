@@ -5,6 +5,8 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+import time
 import warnings
 from contextlib import nullcontext
 
@@ -285,6 +287,35 @@ def test_workers_that_cannot_be_reached(client, store, wanted, monkeypatch):
     failures.extend([OSError("closed")] * 4)
     with pytest.raises(ClusterError, match="It cannot: 4 attempts to send totals to a worker failed, at last to"):
         select(store, CASES[0], engine=Dask(client))
+
+
+def occupy(client, path):
+    """Keep a worker busy until there is a file."""
+    return client.submit(wait_for, str(path), workers=[min(client.nthreads())], pure=False)
+
+
+def wait_for(path):
+    while not os.path.exists(path):
+        time.sleep(0.02)
+
+
+def test_a_busy_worker_is_not_waited_for_while_another_is_free(store, wanted, tmp_path):
+    with open_cluster(2) as cluster, distributed.Client(cluster) as client:
+        busy = occupy(client, tmp_path / "free")
+        found = select(store, CASES[0], engine=Dask(client, patience=0.2))
+        assert not busy.done()
+        (tmp_path / "free").touch()
+        busy.result()
+    assert found.labels.tobytes() == wanted[CASES[0]].labels.tobytes()
+
+
+def test_busy_workers_are_waited_for_if_there_are_no_others(store, wanted, tmp_path):
+    with open_cluster(1) as cluster, distributed.Client(cluster) as client:
+        busy = occupy(client, tmp_path / "free")
+        threading.Timer(1.0, (tmp_path / "free").touch).start()
+        found = select(store, CASES[0], engine=Dask(client, patience=0.1))
+        assert busy.done()
+    assert found.labels.tobytes() == wanted[CASES[0]].labels.tobytes()
 
 
 @pytest.mark.parametrize("client", [2], indirect=True)

@@ -57,6 +57,14 @@ class Job(NamedTuple):
     attempt: int
 
 
+class Preparation(NamedTuple):
+    """Tasks that prepare a worker, and when others are asked instead of it."""
+
+    version: Any  # the task that tells its version
+    kernels: Any  # the task that imports kernels
+    patient_until: float
+
+
 class Dask:
     """An engine whose proposals are made on a Dask cluster; everything else runs on the threads of this machine.
 
@@ -68,7 +76,8 @@ class Dask:
         A folder that all workers see, for candidates that do not come from a store, which are written there and
         removed at the end. Default: the folder of temporary files of this machine, which workers on it see.
     patience : float
-        Seconds to wait for the scheduler, or for a worker where there is none.
+        Seconds to wait for the scheduler, for a worker where there is none, and for a busy worker before others get its
+        share. Where all are busy, it waits until one is not.
 
     Attributes
     ----------
@@ -86,7 +95,7 @@ class Dask:
     def __init__(self, client: Any, *, folder: str | os.PathLike[str] | None = None, patience: float = 30.0) -> None:
         self._patience, self._folder = float(patience), folder
         self._client, self._is_own = self._connect(client)
-        self._prepared: dict[str, Any] = {}
+        self._prepared: dict[str, Preparation] = {}
         for address in self._client.nthreads():  # while this process is busy with other things
             self._prepare(address)
         self._threads = Threads(None)
@@ -271,10 +280,11 @@ class Dask:
 
     def _send(self, job: Job, message: Snapshot) -> tuple[Job, Any]:
         """Send all that there is to know to a worker, once it is known to understand it; to another, if it is gone."""
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                job = job._replace(address=self._choose_worker("", job))
-            kind, answer, _ = self._answer_of(self._prepare(job.address))
+        tried: set[str] = set()
+        for _ in range(ATTEMPTS):
+            job = job._replace(address=self._find_ready(job, tried))
+            tried.add(job.address)
+            kind, answer, _ = self._answer_of(self._prepare(job.address).version)
             if kind == "lost":
                 self._prepared.pop(job.address, None)
                 continue
@@ -285,19 +295,32 @@ class Dask:
         reason = f"{ATTEMPTS} attempts to send totals to a worker failed, at last to {job.address}"
         raise self._failure(reason)
 
-    def _prepare(self, address: str) -> Any:
+    def _find_ready(self, job: Job, tried: set[str]) -> str:
+        """The worker of a job; if it is gone, was tried or stays busy, another one, as soon as any is ready."""
+        while True:
+            present = self._find_workers()
+            left = [each for each in present if each not in tried] or list(present)
+            if job.address in left and time.monotonic() < self._prepare(job.address).patient_until:
+                left = [job.address]
+            ready = [each for each in left if self._prepare(each).version.done()]
+            if ready:
+                return job.address if job.address in ready else ready[job.piece[0] % len(ready)]
+            time.sleep(0.05)
+
+    def _prepare(self, address: str) -> Preparation:
         """The task by which a worker tells its version of tailwise, after which it imports kernels; begun once.
 
         A function of Python's own does it: one of ours would end a worker that does not have it.
         """
         if address not in self._prepared:
-            self._prepared[address] = [
+            version, kernels = (
                 self._client.submit(
                     pkgutil.resolve_name, name, key=f"prepare-{secrets.token_hex(4)}", workers=[address], pure=False
                 )
                 for name in ("tailwise:__version__", "tailwise.kernels.row_ascent:__name__")
-            ]
-        return self._prepared[address][0]
+            )
+            self._prepared[address] = Preparation(version, kernels, time.monotonic() + self._patience)
+        return self._prepared[address]
 
     def _collect(self, jobs: dict[Any, Job], group: NDArray, snapshot: Any, moves: Moves) -> None:
         """Take the answers that are there, and ask again where there is none to be had."""
@@ -329,9 +352,10 @@ class Dask:
             return [future for future, job in jobs.items() if job.address not in present]
 
     def _choose_worker(self, address: str, job: Job) -> str:
-        """The worker that answered, or any that is there."""
+        """The worker that answered, or another one than that which did not."""
         addresses = list(self._find_workers())
-        return address if address in addresses else addresses[job.piece[0] % len(addresses)]
+        others = [each for each in addresses if each != job.address] or addresses
+        return address if address in addresses else others[job.piece[0] % len(others)]
 
     def _answer_of(self, future: Any) -> tuple[str, Any, str]:
         from distributed import KilledWorker
