@@ -217,7 +217,7 @@ def test_header_without_a_checksum(store):
 
 def test_header_that_is_no_json(store):
     (store / "store.json").write_text("{")
-    refused(store, r"store.json must be the header of a store. It is damaged: it is no JSON")
+    refused(store, r"store.json must be the header of a store. It is damaged: it is not valid JSON")
 
 
 def test_pointers_that_end_elsewhere(store):

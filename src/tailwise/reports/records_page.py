@@ -37,7 +37,7 @@ PLAIN_WORDS = {
     "precision": "how many of the labels given are right",
     "macro-precision": "the same for each label, averaged",
     "macro-recall": "how many of a label's records were given it, averaged",
-    "macro-f1": "the last two in one number, averaged",
+    "macro-f1": "precision and recall of each label combined (harmonic mean), averaged over labels",
     "coverage": "how many labels are right for at least one record",
     "": "how much of the vocabulary is used",
 }

@@ -63,7 +63,7 @@ def _is_text(schema: Any, column: str) -> bool:
 
 
 def _is_encoded(metadata: Any, column: str) -> bool:
-    """Whether a column seems to be stored as a dictionary and codes throughout, as which it is read much faster.
+    """Whether a column seems to be stored as a dictionary and codes throughout; reading it as one is much faster.
 
     Writers give up on a dictionary that grows beyond about a megabyte, and go on with plain texts. To make a dictionary
     of these again is slower than to read them as they are.

@@ -53,7 +53,7 @@ def read_header(path: Any) -> dict[str, Any]:
         msg = f"{rule}. Reading that failed: {error.strerror or error}. {AGAIN}"
         raise FileError(msg) from error
     except ValueError as error:
-        refuse_header(file, f"it is no JSON: {error}")
+        refuse_header(file, f"it is not valid JSON: {error}")
     if not isinstance(header, dict) or header.get("kind") != KIND:
         refuse_header(file, f"it does not say that this is a {KIND}")
     if header.get("version") != VERSION:
