@@ -153,3 +153,12 @@ def test_a_dictionary_may_hold_a_value_twice(values):
     check_rows(candidates, [(values[2], "x", 0.1), (values[1], "x", 0.2), (values[0], "y", 0.3)])
     with pytest.raises(InputError, match="holds label 'x' twice"):
         Candidates.of(pa.table({"user": users, "item": ["x", "x", "x"], "score": [0.1, 0.2, 0.3]}))
+
+
+@pytest.mark.parametrize("column", ["user", "item"])
+def test_text_that_cannot_be_encoded(column):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"user": ["a", "b", "c"], "item": ["x", "y", "z"], "score": [0.1, 0.2, 0.3]})
+    table[column] = pd.Series(["p", "q", "\ud800"], dtype=object)
+    with pytest.raises(InputError, match=rf"in the column '{column}'\. Got '\\ud800' in row 2\. Remove its unpaired"):
+        Candidates.of(table)

@@ -12,6 +12,7 @@ import numpy as np
 
 from tailwise.errors import InputError
 from tailwise.inputs.ids import Ids, is_missing
+from tailwise.inputs.label_names import is_text
 from tailwise.inputs.value_numbers import ValueNumbers
 
 if TYPE_CHECKING:
@@ -138,7 +139,22 @@ def factorise(frame: Any, column: Any, part: str, source: str) -> tuple[NDArray,
             f"in row {missing[0]}. Drop these rows, or name them."
         )
         raise InputError(msg)
+    _refuse_surrogates(codes, values, column, source)
     return codes.astype(np.int32, copy=False), Ids(values, part)
+
+
+def _refuse_surrogates(codes: NDArray, values: NDArray, column: Any, source: str) -> None:
+    """Refuse text that no file and no other table could hold."""
+    texts = [value for value in values.tolist() if isinstance(value, str)] if values.dtype == object else []
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        odd = next(code for code, value in enumerate(values) if isinstance(value, str) and not is_text(value))
+        msg = (
+            f"{source} must hold text that can be encoded in the column {column!r}. Got {values[odd]!r} in row "
+            f"{np.flatnonzero(codes == odd)[0]}. Remove its unpaired surrogates."
+        )
+        raise InputError(msg) from None
 
 
 def _encode(series: Any) -> tuple[NDArray, NDArray]:
