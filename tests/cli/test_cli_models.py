@@ -198,6 +198,17 @@ def test_features_with_a_comment(texts, name):
     assert load("p.npz").shape == (60, 3)
 
 
+def test_names_of_labels_in_text_and_in_a_store(texts):
+    assert main(["train", "data", "-o", "t.model", "--model", "tree", "--quiet"]) == 0
+    for name in ("p.txt", "p.store", "p.csv"):
+        assert main(["predict", "t.model", "new.txt", "-o", name, "--quiet"]) == 0
+    assert "tail:0." in Path("p.txt").read_text()
+    assert (load("p.store", label_names=WORDS[::-1]).toarray()[:, ::-1] == load("p.store").toarray()).all()
+    assert (load("p.store").toarray() == load("p.csv", label_names=WORDS).toarray()).all()
+    assert main(["predict", "t.model", "new.txt", "-o", "p.store", "--quiet"]) == 2
+    assert main(["predict", "t.model", "new.txt", "-o", "p.store", "--quiet", "--overwrite"]) == 0
+
+
 def test_columns_with_the_usual_name_of_another(texts):
     words, labels = draw(60, 60)
     rows = [f"{text},{WORDS[label]}" for text, label in zip(words, labels, strict=True)]

@@ -221,7 +221,8 @@ REFUSED = {
     "encoder": (Wish(tw.TextModel("folder")), "features", r"X must be texts for the model TextModel"),
     "options": (Wish(tw.LabelTree(), {"C": 1}), "features", r"model_options and embeddings need the name of a model"),
     "embeddings": (Wish(embeddings="folder"), "features", r"are made from texts\. Got features"),
-    "strange": (Wish("tree", {"size": 3}), "texts", r"Got 'size'\. They are: C, arity"),
+    "strange": (Wish("tree", {"depth": 3}), "texts", r"Got 'depth'\. They are: C, arity"),
+    "near": (Wish("tree", {"size": 3}), "texts", r"Got 'size'\. Did you mean leaf_size\?"),
 }
 
 

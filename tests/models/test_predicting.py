@@ -107,6 +107,12 @@ def test_wrong_input(features, model, tmp_path):
         tw.predict(model, delayed(features), tmp_path / "a.store")
 
 
+def test_other_suffixes_are_refused(features, model, tmp_path):
+    with pytest.raises(InputError, match=r"target must end in \.store\. Got '.*z\.npz'"):
+        tw.predict(model, features, tmp_path / "z.npz")
+    assert not (tmp_path / "z.npz").exists()
+
+
 @pytest.mark.parametrize("is_dask", [False, True])
 def test_names_of_columns_are_compared_with_those_of_training(features, tmp_path, is_dask):
     pd = pytest.importorskip("pandas")

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tailwise.cli.model_options import add_column_options
 from tailwise.cli.options import add_command, check_not_input
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from tailwise.datasets.formats.contents import Contents
+    from tailwise.datasets.formats.registry import Format
 
 EXAMPLES = """\
 examples:
@@ -22,7 +29,8 @@ examples:
   tailwise predict trained.model test.txt -o probabilities.jsonl
       other formats, determined by suffixes; labels in the file of features are ignored
 
-Names of labels, if the model knows any, are written by formats that hold names: .csv, .tsv, .json, .jsonl, .parquet.
+Names of labels, if the model knows any, are written by formats that hold names: .csv, .tsv, .json, .jsonl, .parquet,
+.store and, for names without blanks, .txt.
 """
 
 
@@ -33,7 +41,11 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="file that tailwise train or tailwise run wrote")
     parser.add_argument("features", metavar="X", help="features of the instances in any format, or texts")
     parser.add_argument(
-        "-o", "--output", required=True, metavar="OUT", help="file to write the probabilities to, in any format"
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="file or store to write the probabilities to, in any format",
     )
     parser.add_argument("--top", type=int, default=100, help="labels per instance (default: %(default)s)")
     parser.add_argument("--beam", type=int, metavar="N", help="beam width: nodes kept per level; faster, but not exact")
@@ -45,17 +57,17 @@ def add_parser(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from tailwise.datasets import check_writable_target, save
-    from tailwise.datasets.formats.output_files import reserved_file
+    from tailwise.datasets.formats.contents import Contents
+    from tailwise.datasets.formats.registry import SCORES, find_format_to_write
     from tailwise.engines.threads import check_workers
     from tailwise.models.calibrator import Calibrator
     from tailwise.models.model import load_model
     from tailwise.runs.training_input import read_rows_for
 
-    check_writable_target(options.output, overwrite=options.overwrite)
+    found = find_format_to_write(options.output, frozenset({SCORES}))
     check_not_input(options.output, options.model, options.features, options.calibrator)
     check_workers(options.workers, "--workers")
-    with reserved_file(options.output, overwrite=options.overwrite) as draft:
+    with _reserve(options.output, found, overwrite=options.overwrite) as draft:
         model = load_model(options.model).set_params(n_jobs=options.workers)
         beam = _read_beam(model, options.beam)
         calibrator = None if options.calibrator is None else Calibrator.load(options.calibrator)
@@ -65,7 +77,7 @@ def _run(options: argparse.Namespace) -> int:
         seconds = time.perf_counter() - start
         if calibrator is not None:
             probabilities = calibrator.transform(probabilities)
-        save(draft, probabilities, label_names=_names_for(options.output, model))
+        _write(draft, options.output, found, Contents(probabilities, label_names=_names_for(found, model)))
     if not options.quiet:
         print(
             f"{probabilities.nnz:,} probabilities of {X.shape[0]:,} instances in {seconds:.2f} s\n"
@@ -85,9 +97,41 @@ def _read_beam(model: Any, beam: int | None) -> dict[str, int]:
     return {"beam": beam}
 
 
-def _names_for(output: str, model: Any) -> Any:
-    """Return the names of the labels if the file can hold them; .npz and text hold numbers."""
-    from tailwise.datasets.formats.disk import without_packing
+def _reserve(output: str, found: Format, *, overwrite: bool) -> AbstractContextManager[Path]:
+    """Claim the file or the store to write, before the work."""
+    from tailwise.datasets.formats.disk import check_place
+    from tailwise.datasets.formats.output_files import check_free, reserved_file
+    from tailwise.datasets.formats.output_folders import claimed_folder
+    from tailwise.datasets.formats.store_files import store_folder
 
-    holds_names = without_packing(output).endswith((".csv", ".tsv", ".json", ".jsonl", ".parquet"))
-    return model.priors_.label_names if holds_names else None
+    if found.name == "store":
+        return claimed_folder(output, store_folder(), overwrite=overwrite)
+    for target in found.targets(output):
+        check_place(target)
+        check_free(target, overwrite=overwrite)
+    return reserved_file(output, overwrite=overwrite)
+
+
+def _write(draft: Path, output: str, found: Format, contents: Contents) -> None:
+    from tailwise.datasets import save
+    from tailwise.datasets.formats.store_files import fill_store
+
+    if found.name == "store":
+        fill_store(draft, [contents], output)
+    else:
+        save(draft, contents.matrix, label_names=contents.label_names)
+
+
+def _names_for(found: Format, model: Any) -> Any:
+    """Return the names of the labels if files of the format can hold them; else labels are written as numbers."""
+    from tailwise.datasets.formats.registry import NAMES
+    from tailwise.errors import InputError
+
+    names = model.priors_.label_names
+    if names is None or NAMES not in found.holds:
+        return None
+    try:
+        found.check_names(names.texts)
+    except InputError:
+        return None
+    return names

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.output_folders import claimed_folder
-from tailwise.datasets.formats.store_files import fill_store, store_folder
+from tailwise.datasets.formats.store_files import SUFFIX, fill_store, store_folder
 from tailwise.datasets.store import Store, open_store
 from tailwise.errors import ClusterError, InputError
 from tailwise.inputs.checks import check_size
@@ -47,7 +47,7 @@ def predict(
         a dask.array (dense or sparse blocks of rows), a dask.dataframe of features, or a dask.bag of texts. They run
         on the distributed.Client of this process if there is one, else on its threads.
     target : path
-        The store to write.
+        The store to write; its name ends in .store.
     top : int
         Labels per instance, at most.
     overwrite : bool
@@ -71,6 +71,10 @@ def predict(
     (4, 4)
     """
     top = check_size("top", top, remedy="The default is 100.")
+    if not os.fspath(target).rstrip("/\\").lower().endswith(SUFFIX):
+        hint = "For other formats, use save(path, model.predict_proba(X)) or tailwise convert."
+        msg = f"target must end in {SUFFIX}. Got {os.fspath(target)!r}. {hint}"
+        raise InputError(msg)
     with (
         claimed_folder(target, store_folder(), overwrite=overwrite) as draft,
         track(title="predict", unit="instances", shown=progress) as bar,
