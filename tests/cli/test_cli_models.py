@@ -270,6 +270,27 @@ def test_columns_of_texts_and_labels(tmp_path, monkeypatch, capsys):
     assert main(["predict", "out/model.tailwise", "data/test.csv", "-o", "p.npz", *columns[:2], "--quiet"]) == 0
 
 
+NEW_RECORDS = {
+    "no column": ("text,labels", "{},{}", "text", "{}", ".csv"),
+    "an empty column": ("text,labels", "{},{}", "text,labels", "{},", ".csv"),
+    "no key": (None, '{{"text": "{}", "labels": ["{}"]}}', None, '{{"text": "{}"}}', ".jsonl"),
+    "empty lists": (None, '{{"text": "{}", "labels": ["{}"]}}', None, '{{"text": "{}", "labels": []}}', ".jsonl"),
+}
+
+
+@pytest.mark.parametrize(("head", "line", "new_head", "new_line", "suffix"), NEW_RECORDS.values(), ids=NEW_RECORDS)
+def test_new_records_are_labelled_but_not_evaluated(tmp_path, monkeypatch, head, line, new_head, new_line, suffix):
+    monkeypatch.chdir(tmp_path)
+    Path("data").mkdir()
+    for part, n, first, form in (("train", 60, head, line), ("test", 20, new_head, new_line)):
+        rows = [form.format(text, WORDS[label]) for text, label in zip(*draw(n, n), strict=True)]
+        Path(f"data/{part}{suffix}").write_text("\n".join([*([first] if first else []), *rows]) + "\n")
+    assert main([*RUN, "--model", "tree", "--quiet"]) == 0
+    assert read_record()["metrics"] is None
+    assert load_selection("out/selection.npz").labels.shape == (20, 1)
+    assert not Path("out/truth.npz").exists()
+
+
 def test_labels_that_training_does_not_know_are_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("data").mkdir()

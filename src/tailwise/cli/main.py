@@ -43,7 +43,7 @@ examples:
   tailwise evaluate truth.npz chosen.npz
       their metrics on the true labels
   tailwise run data -u macro-f1 -k 5 -o first-run
-      from features to chosen labels: train a label tree, predict, select and evaluate
+      from features to chosen labels: train a model, predict, select and evaluate
   tailwise report first-run
       a page about the run: what was chosen, why, and the trade-off
   tailwise data list

@@ -38,7 +38,8 @@ DIR holds X.trn.npz, Y.trn.npz and X.tst.npz, sparse matrices as scipy.sparse.sa
 Y.tst.npz, without which nothing is evaluated, and labels.txt, with one label name per line. Or it holds train.txt and
 test.txt of the Extreme Classification Repository; tailwise data info DIR lists what is found. A filter file is not
 applied. Instead of features there may be texts: texts.trn.txt and texts.tst.txt with a text per line, or train and test
-as .tsv (an Annif corpus), .csv or .jsonl with the columns text and labels.
+as .tsv (an Annif corpus), .csv or .jsonl with the columns text and labels; without labels of test, nothing is
+evaluated.
 
 OUT becomes a folder with model.tailwise, probabilities.npz (except with --method tree), selection.npz, selection.tsv if
 there are names, calibrator.npz if requested, run.toml (for --config) and run.json: configuration, seed, the model and

@@ -196,7 +196,7 @@ def read_corpora(
     """Read files that hold texts and the names of labels; the labels are those of a file of names, or of training."""
     from tailwise.datasets import load_label_names
     from tailwise.datasets.formats.disk import input_errors_of
-    from tailwise.datasets.formats.labelled_texts import read_labelled_texts
+    from tailwise.datasets.formats.labelled_texts import read_labelled_texts, read_new_texts
     from tailwise.inputs.tags import place_tags
     from tailwise.inputs.texts import text_rows
 
@@ -205,15 +205,19 @@ def read_corpora(
     needed = {"train", *(PLACES[name][0] for name in needs)}  # training says which labels there are
     parts = [part for part in ("train", "test") if part in files and part in needed]
     for part in parts:
-        texts, labels = read_labelled_texts(files[part], columns.text, columns.labels)
         ending = "" if part == "train" else "_test"
-        with input_errors_of(files[part]):
-            found[f"Y{ending}"], names = place_tags(labels, names, "labels")
+        read = read_labelled_texts if f"Y{ending}" in needs or part == "train" else read_new_texts
+        texts, labels = read(files[part], columns.text, columns.labels)
         found[f"X{ending}"] = text_rows(texts)
+        if labels is not None:
+            with input_errors_of(files[part]):
+                found[f"Y{ending}"], names = place_tags(labels, names, "labels")
     for name in needs:
         if name not in found:
             _refuse_missing(path or Path(), *PLACES[name])
     roles = {f"{part} {what}": files[part] for part in parts for what in ("labels", "texts")}
+    if "Y_test" not in found:
+        roles.pop("test labels", None)
     roles |= {} if names_file is None else {"label names": names_file}
     return RunData(**found, label_names=names, files=roles, path=path)
 

@@ -10,11 +10,25 @@ from typing import Any, NamedTuple, NoReturn
 from tailwise.datasets.formats.annif import list_corpus, starts_corpus
 from tailwise.datasets.formats.disk import input_errors_of, opened_text, parse_json, without_packing
 from tailwise.datasets.formats.registry import FORMATS, HEAD
-from tailwise.datasets.formats.text_lines import COLUMN, is_corpus, list_column, list_objects, read_header_of
+from tailwise.datasets.formats.text_lines import (
+    COLUMN,
+    is_corpus,
+    list_column,
+    list_objects,
+    read_header_of,
+    read_texts,
+)
 from tailwise.errors import FileError
 from tailwise.inputs.texts import check_texts
 
-__all__ = ["LabelledTexts", "find_label_column", "holds_texts", "is_matrix_suffix", "read_labelled_texts"]
+__all__ = [
+    "LabelledTexts",
+    "find_label_column",
+    "holds_texts",
+    "is_matrix_suffix",
+    "read_labelled_texts",
+    "read_new_texts",
+]
 
 LABEL_COLUMNS = ("labels", "subjects", "subject_uris", "tags")
 MARKS = re.compile(r"[;|\n]")  # between labels in a field of a table
@@ -47,6 +61,24 @@ def read_labelled_texts(path: str | os.PathLike[str], text: str = COLUMN, labels
         raise FileError(msg)
     with input_errors_of(path):
         return LabelledTexts(check_texts([words for words, _ in pairs]), [names for _, names in pairs])
+
+
+def read_new_texts(
+    path: str | os.PathLike[str], text: str = COLUMN, labels: str | None = None
+) -> tuple[list[str], list[list[str]] | None]:
+    """Read texts that may have no labels yet, and their labels; None for a file without a single label."""
+    if not _has_labels(path, text, labels):
+        return read_texts(path, text), None
+    texts, found = read_labelled_texts(path, text, labels)
+    return texts, found if any(found) else None
+
+
+def _has_labels(path: Any, text: str, labels: str | None) -> bool:
+    """Whether a file has a column of labels, or some record a key for them."""
+    kind, usual = os.path.splitext(without_packing(path))[1], (labels,) if labels else LABEL_COLUMNS
+    if kind == ".jsonl":
+        return any(record.get(name) is not None for _, record in list_objects(path, text) for name in usual)
+    return (kind == ".tsv" and is_corpus(path)) or not set(usual).isdisjoint(read_header_of(path))
 
 
 def find_label_column(path: Any, names: list[str], given: str | None) -> str:
