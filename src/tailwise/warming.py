@@ -203,5 +203,9 @@ def _use_files(sparse: Any) -> None:
             path = Path(folder) / f"probabilities{suffix}"
             save(path, sparse)
             load(path)
-        path.write_text("\n".join(["user,item,score", *(f"user {i},item {i},0.5" for i in range(2000))]))
+        path.write_text(
+            "\n".join(["user,item,score", *(f"user {i},item {i},0.5" for i in range(2000))]),
+            encoding="utf-8",
+            newline="\n",
+        )
         load(path)  # so many ids that their table grows

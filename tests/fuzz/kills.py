@@ -138,14 +138,14 @@ def _check_results(folder: Path, mine: list[Path], what: str) -> None:
         if (folder / "chosen.npz").exists():
             assert load_selection(folder / "chosen.npz").shape == (200, 20)
         if (folder / "model.tailwise").exists():
-            assert tw.LabelTree.load(folder / "model.tailwise").n_labels_ == 20
+            assert tw.load_model(folder / "model.tailwise").n_labels_ == 20
         if (folder / "calibrator.npz").exists():
             tw.Calibrator.load(folder / "calibrator.npz")
         if (folder / "run" / "run.json").exists():
             assert not (folder / "run" / UNFINISHED).exists()
             assert json.loads((folder / "run" / "run.json").read_text())["seed"] == 0
             assert load_selection(folder / "run" / "selection.npz").shape == (200, 20)
-            tw.LabelTree.load(folder / "run" / "model.tailwise")
+            tw.load_model(folder / "run" / "model.tailwise")
             load_priors(folder / "run" / "priors.npz")
         for path in (folder / "experiment").rglob("*.json"):
             json.loads(path.read_text())

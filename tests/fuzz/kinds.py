@@ -44,7 +44,7 @@ FEATURES = sp.random_array((60, 20), density=0.3, random_state=RANDOM, format="c
 TRUTH = (RANDOM.random((60, 9)) < 0.3).astype(np.int8)
 NAMES = [f"label-{j}" for j in range(9)]
 RUN = {"strategy": "Top-K", "k": 3}
-IDENTITY = {"specification": {"experiment": "main"}, "inputs": {"labels": "abc"}, "tailwise": "1"}
+IDENTITY = {"specification": {"experiment": "main"}, "model": None, "inputs": {"labels": "abc"}, "tailwise": "1"}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -354,7 +354,7 @@ def _without_rounding(values: NDArray, csr: sp.csr_array, known: dict[str, Any])
         i, j = int(np.searchsorted(csr.indptr, x, side="right")) - 1, csr.indices[x]
         instance, label = _call(known.get("instance_ids"), i), _call(known.get("label_names"), j)
         came = f"Got {str(values[x]).removesuffix('.0')} for instance {instance}, label {label}."
-        is_wide = "origin" in known and known["holds_all_labels"]
+        is_wide = "origin" in known and known["origin"].library and known["holds_all_labels"]
         remedy = (
             "If the table has a row for each entry, name its columns: instance='user_id', label='item_id', ..."
             if is_wide
