@@ -25,12 +25,13 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a call gave: a result or an error, and the warnings on the way."""
+    """What a call gave: a result or an error, the warnings on the way, and how many instances moved in each pass."""
 
     call: Call
     result: object
     error: Exception | None
     warned: tuple
+    moved: tuple
 
     def mismatch(self, kind, detail):
         return Mismatch(kind, self.call, detail)
@@ -53,17 +54,20 @@ class Mismatch:
 
 def ask(problem, function, **arguments):
     """The answer of a function of tailwise, whatever it is."""
+    moved = []
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
             more = arguments if problem.context is None else {**arguments, "context": problem.totals()}
             if problem.excluded and function != "expected_utility":
                 more = {**more, "exclude": problem.exclusions()}
+            if function == "select":
+                more = {**more, "on_pass": lambda told: moved.append(told.moved)}
             result = getattr(tw, function)(problem.probabilities(), utility=problem.utility(), **more)
             error = None
         except Exception as failure:  # every exception is an answer, to be judged by the caller
             result, error = None, failure
-    return Answer(Call(function, arguments), result, error, tuple(warned))
+    return Answer(Call(function, arguments), result, error, tuple(warned), tuple(moved))
 
 
 def is_close(problem, found, true, expectation):

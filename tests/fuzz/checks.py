@@ -100,7 +100,8 @@ def check_search(truth, answer):
         start = truth.value(problem.given, expectation) if problem.starts_feasible else value
         if value < start - slack:
             found.append(answer.mismatch("start", f"value {value!r}, that of the given start {start!r}"))
-        if problem.method == "ascent" and problem.is_small and answer.result.converged:
+        # An ascent may also end with a pass that moved rows for less than the tolerance, which opens new moves.
+        if problem.method == "ascent" and problem.is_small and answer.moved[-1:] == (0,):
             gain = truth.best_change_of_a_row(rows, expectation)
             if gain > slack + 1e-6:
                 found.append(answer.mismatch("row", f"an instance could gain {gain!r}; value {value!r}, {rows}"))
