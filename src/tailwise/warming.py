@@ -208,4 +208,4 @@ def _use_files(sparse: Any) -> None:
             encoding="utf-8",
             newline="\n",
         )
-        load(path)  # so many ids that their table grows
+        load(path)  # with enough ids to make their table grow

@@ -334,7 +334,7 @@ NOT_LIPSCHITZ = {
     "macro-precision": ("macro-precision", "it changes without limit where q is near 0"),
     "coverage": ("0.5*precision + 0.5*coverage", "it jumps where t leaves 0"),
     "macro-gmean": ("macro-gmean", "the slope of its root is infinite at t = 0"),
-    "shrink": (Utility.from_formula(shrink, compiled=False), "nothing is known of how fast a formula of one's own"),
+    "shrink": (Utility.from_formula(shrink, compiled=False), "nothing is known about how fast a formula of your own"),
 }
 
 

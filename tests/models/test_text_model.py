@@ -169,7 +169,7 @@ def test_training_resumes_from_a_checkpoint(options, tmp_path, monkeypatch):
     with pytest.raises(FileError, match="checkpoint must be that of the same training"):
         model.fit(texts, 1 - Y)
     (tmp_path / "training.pt").write_bytes(b"damaged")
-    with pytest.raises(FileError, match=r"checkpoint must be a complete file of a training.*Delete it to begin anew"):
+    with pytest.raises(FileError, match=r"checkpoint must be a complete file of a training.*Delete it to start again"):
         model.fit(texts, Y)
 
 

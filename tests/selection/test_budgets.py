@@ -124,7 +124,7 @@ def test_without_budget_given_condition_positives(mixture):
 def test_any_budget_is_at_most_as_good_as_none(name):
     matrix, priors = reference.random_matrix(1, 20, 8), tw.LabelPriors(np.arange(8), 10)
     without = semi.select(matrix, name, None, priors=priors)
-    # Precision and its kin divide by the number of slots, so compare what they sum up.
+    # Precision and its weighted variants divide by the number of slots, so compare what they sum up.
     for k in (1, 3, 8):
         scale = k if name in ("precision", "ps-precision", "power-law", "log") else 1
         assert scale * semi.select(matrix, name, k, priors=priors).expected <= without.expected + 1e-12

@@ -77,7 +77,7 @@ def lipschitz_constants(
     priors : LabelPriors or 0/1 matrix, optional
         Training frequencies, for names that need them.
     k : float
-        Budget per instance (its mean, where it differs): precision and its kin are divided by it.
+        Budget per instance (its mean, where it differs): precision and its weighted variants are divided by it.
 
     Returns
     -------
@@ -281,7 +281,7 @@ def _constants_of(term: SingleUtility, batch: Batch) -> tuple[NDArray, NDArray, 
         if isinstance(term, kind):
             on_t, on_q, on_p = constants(share, term)
             return on_t / batch.n_labels, on_q / batch.n_labels, on_p / batch.n_labels
-    reason = _NOT_LIPSCHITZ.get(type(term), "nothing is known of how fast a formula of one's own changes")
+    reason = _NOT_LIPSCHITZ.get(type(term), "nothing is known about how fast a formula of your own changes")
     msg = (
         f"utility must be p-Lipschitz to have this bound. Got {term}: {reason}. Compute its exact expectation instead."
     )

@@ -96,7 +96,7 @@ def _is_trusted(folder, status):
 
     Within the package the sources set the standard: where a group may change them, it may change the code, too.
     """
-    if USER is None:  # Windows, where these folders belong to the user, or to whoever installed the package
+    if USER is None:  # Windows, where these folders belong to the user or to the person who installed the package
         return True
     owners, allowed = {0, USER()}, 0
     if SOURCES in folder.parents:

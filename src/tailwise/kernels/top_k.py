@@ -4,7 +4,7 @@ import numpy as np
 
 from tailwise.kernels.compiling import part, step
 
-# Every so many-th numbers are compared with each other at once.
+# Numbers this far apart are compared with each other at once.
 LANES = 16
 
 

@@ -160,7 +160,7 @@ def _resume(training: Training, average: Average, best: _Best) -> int:
         state = torch.load(path, map_location="cpu", weights_only=True)
         is_same = state["identity"] == training.identity
     except Exception as error:  # torch has no error of its own for damaged files
-        msg = f"checkpoint must be a complete file of a training. Got {path}, which is not. Delete it to begin anew."
+        msg = f"checkpoint must be a complete file of a training. Got {path}, which is not. Delete it to start again."
         raise FileError(msg) from error
     if not is_same:
         msg = f"checkpoint must be that of the same training. Got {path} of other data or options. Choose another name."

@@ -15,7 +15,7 @@ LEAST = 1e-4  # probabilities are kept this far from 0 and 1 in logits
 OF_MEMBERS, OF_ALL = ("logit", "log rank", "log sum"), ("log frequency", "logit of mean")
 BLOCK = 4096  # pairs
 FEW, STRIDE = 50_000, 16
-# Newton's method: at most so many steps, each at least so long, until a step gains less than this part of the loss.
+# Newton's method: maximum number of steps, shortest step, and the share of the loss below which a gain ends it.
 MOST_STEPS, SHORTEST, LEAST_GAIN = 50, 1e-6, 1e-9
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WORD = r"(?u)\b\w+\b"
-# From this number of texts on, a word must occur in so many of them.
+# From this number of texts on, a word must occur in at least this number of them.
 LEAST_BY_SIZE = ((10_000, 3), (1_000, 2), (0, 1))
 LARGEST_TABLE = 2**30
 

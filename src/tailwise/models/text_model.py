@@ -69,7 +69,7 @@ class TextModel(ClassifierMixin, SavedModel, BaseEstimator):
     epochs : int, optional
         Largest number of passes over the training rows; by default 10, with an encoder 20.
     patience : int
-        Training stops after so many epochs in a row without a gain on the held-out rows.
+        Training stops after this number of consecutive epochs without a gain on the held-out rows.
     validation : float
         Share of the training rows held out for that, and for a and b; 0 for none.
     batch_size : int, optional
@@ -79,7 +79,7 @@ class TextModel(ClassifierMixin, SavedModel, BaseEstimator):
     learning_rate : float, optional
         By default 0.002, with an encoder 0.0001.
     averaging : (int, int), optional
-        Weights are averaged from this epoch on, after so many batches each time; with an encoder only.
+        First epoch of weight averaging, and the number of batches between two averages; with an encoder only.
     checkpoint : path, optional
         A file that is written after each epoch; the same training resumes from it.
     device : str, optional

@@ -33,7 +33,7 @@ LEAST_HELD = 20  # rows; fewer say nothing
 
 @contextmanager
 def limited_threads(n_jobs: int | None) -> Iterator[None]:
-    """Let torch use so many threads within the block; None leaves it alone."""
+    """Let torch use this number of threads within the block; None changes nothing."""
     before = torch.get_num_threads()
     if n_jobs is not None:
         torch.set_num_threads(n_jobs)

@@ -112,7 +112,7 @@ def _parse_number(number: str, text: str) -> float:
 
 
 def nearest_name(name: str, known: Collection[str]) -> str | None:
-    """The known name that a wrong one may stand for, macro-fbeta(2) for macro-f2; None where none is near."""
+    """The known name that a misspelled one may mean, macro-fbeta(2) for macro-f2; None if no name is similar."""
     plain = name.lower().replace("_", "-").partition("@")[0]
     numbered = _NUMBERED_F.fullmatch(plain)
     if numbered is not None and plain not in known:
