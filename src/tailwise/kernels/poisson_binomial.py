@@ -107,7 +107,7 @@ def trim(pmf, window, allowed):
 def distribute(columns, j, rate, tolerance, pmf, is_selected):
     """How many positives label j has among its selected candidates, or among the others and a Poisson variable."""
     first, last = columns.indptr[j], columns.indptr[j + 1]
-    # Each instance may lose only its share: otherwise the first ones use up the tolerance, and the window keeps growing.
+    # Each instance may lose only its share: otherwise the first ones use up the tolerance, and the window grows on.
     share = tolerance / (last - first + 1)
     n_seen = 1
     window = trim(pmf, start_window(pmf, rate), share)
