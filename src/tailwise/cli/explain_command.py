@@ -6,7 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from tailwise.cli.announce import without_controls
-from tailwise.cli.options import add_columns_option, add_command, add_json_option, add_names_options, parse_budget
+from tailwise.cli.judged_files import add_judged_options, read_judged
+from tailwise.cli.options import add_command, add_json_option, parse_budget
 
 if TYPE_CHECKING:
     from tailwise.selection.explain import Explainer
@@ -37,10 +38,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--selection", metavar="FILE", help="the selection, for probabilities")
     parser.add_argument("-u", "--utility", help="what the selection is to maximise, for probabilities")
     parser.add_argument("-k", type=parse_budget, help="labels per instance (default: as many as the selection holds)")
-    parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
-    parser.add_argument("--exclude", metavar="FILE", help="pairs that could not be chosen, as for tailwise select")
-    add_names_options(parser)
-    add_columns_option(parser)
+    add_judged_options(parser)
     parser.add_argument("--expectation", default="exact", help="exact or semi (default: %(default)s)")
     parser.add_argument("--others", type=int, default=5, help="how many others to explain (default: %(default)s)")
     add_json_option(parser)
@@ -71,12 +69,9 @@ def _run(options: argparse.Namespace) -> int:
 def _open(options: argparse.Namespace) -> tuple[Explainer, Any]:
     """Return the explainer of a run or of files, and the training frequencies."""
     from tailwise.errors import InputError
-    from tailwise.inputs.paths import Source
-    from tailwise.inputs.vocabularies import read_vocabulary
     from tailwise.runs.explain_run import explainer_of_run
     from tailwise.runs.run_folder import is_run
     from tailwise.selection.explain import explainer_of
-    from tailwise.selection.resolve import find_candidates, space_of
 
     if is_run(options.file):
         return explainer_of_run(options.file)
@@ -85,9 +80,6 @@ def _open(options: argparse.Namespace) -> tuple[Explainer, Any]:
             "Probabilities need --selection FILE and -u UTILITY to be explained. Add them, or give the folder of a run."
         )
         raise InputError(msg)
-    names = read_vocabulary(options.label_names, options.language)
-    source = Source.of(options.file, label_names=names, columns=options.columns)
-    candidates, priors = find_candidates(source, None, None), source.read_priors(options.priors)
-    chosen = space_of(candidates).warn_of_missing(source.read_selection(options.selection), "selection")
+    candidates, chosen, priors = read_judged(options, options.file)
     more = {"expectation": options.expectation, "priors": priors, "exclude": options.exclude}
     return explainer_of(candidates, options.utility, chosen, options.k, **more), priors

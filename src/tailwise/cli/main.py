@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from tailwise import __version__
 from tailwise.cli import calibrate_command as calibrate
+from tailwise.cli import certify_command as certify
 from tailwise.cli import convert_command as convert
 from tailwise.cli import data_command as data
 from tailwise.cli import demo_command as demo
@@ -51,7 +52,7 @@ examples:
 """
 
 COMMANDS = (
-    *(select, evaluate, convert, explain, trade_off, train, predict, calibrate),
+    *(select, evaluate, certify, convert, explain, trade_off, train, predict, calibrate),
     *(run, experiment, report, data, demo, warm_up, doctor),
 )
 DEBUG = "TAILWISE_DEBUG"  # if set to 1, every error shows its traceback

@@ -1,0 +1,34 @@
+"""Probabilities and a selection of them from files, which a command judges: their options, and reading them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from tailwise.cli.options import add_columns_option, add_names_options
+
+if TYPE_CHECKING:
+    from tailwise.inputs.candidates import Candidates
+    from tailwise.inputs.chosen import Chosen
+    from tailwise.inputs.priors import LabelPriors
+
+
+def add_judged_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how the files are to be read, and what could not be chosen."""
+    parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
+    parser.add_argument("--exclude", metavar="FILE", help="pairs that could not be chosen, as for tailwise select")
+    add_names_options(parser)
+    add_columns_option(parser)
+
+
+def read_judged(options: argparse.Namespace, path: str) -> tuple[Candidates, Chosen, LabelPriors | None]:
+    """Read the probabilities at `path`, the selection and the training frequencies, matched by their names."""
+    from tailwise.inputs.paths import Source
+    from tailwise.inputs.vocabularies import read_vocabulary
+    from tailwise.selection.resolve import find_candidates, space_of
+
+    names = read_vocabulary(options.label_names, options.language)
+    source = Source.of(path, label_names=names, columns=options.columns)
+    candidates, priors = find_candidates(source, None, None), source.read_priors(options.priors)
+    chosen = space_of(candidates).warn_of_missing(source.read_selection(options.selection), "selection")
+    return candidates, chosen, priors
