@@ -41,7 +41,7 @@ def run() -> Iterator[Result]:
 def make(name: str, out: Path, *options: str) -> tuple[dict[str, Any], float]:
     """Run an experiment in a process of its own, as a user does."""
     start = time.perf_counter()
-    command = [sys.executable, "-m", "tailwise.cli.main", "experiment", name, "--quiet", "--out", str(out), *options]
+    command = [sys.executable, "-m", "tailwise.cli.program", "experiment", name, "--quiet", "--out", str(out), *options]
     subprocess.run([*command, "--data", str(DATA), "--probabilities", str(PROBABILITIES)], check=True)
     return json.loads((out / "experiment.json").read_text()), time.perf_counter() - start
 

@@ -97,7 +97,7 @@ def measure_second(given: Path, folder: Path) -> Iterator[Result]:
     calls = [time_call(python, script, given, folder / "warm") for _ in range(7)]
     imports = [time_call(python, "import numba, scipy.sparse", given, folder / "warm") for _ in range(7)]
     yield judge_second("second default call, from a fresh interpreter", calls, imports, ASKED_SECOND)
-    program = "import sys; from tailwise.cli.main import main; sys.exit(main(sys.argv[2:]))"
+    program = "import sys; del sys.argv[1]; from tailwise.cli.program import run; run()"
     out = folder / "out.npz"
     options = ["select", str(given), "-u", "macro-f1", "-k", "3", "-o", str(out), "--overwrite", "--quiet"]
     time_call(python, program, given, folder / "warm", *options)

@@ -203,7 +203,7 @@ def test_modules_and_their_public_names_are_explained(name):
     assert is_kernel or [each for each, value in own.items() if not is_explained(each, value)] == []
 
 
-@pytest.mark.parametrize("module", ["tailwise", "tailwise.errors", "tailwise.cli.main"])
+@pytest.mark.parametrize("module", ["tailwise", "tailwise.errors", "tailwise.cli.main", "tailwise.cli.program"])
 def test_the_compiler_is_imported_only_when_needed(module):
     program = f"import sys, {module}; print(sorted({{'numba', 'scipy', 'matplotlib'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

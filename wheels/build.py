@@ -24,7 +24,7 @@ def main() -> None:
 
 def compile_all() -> None:
     shutil.rmtree(CACHE, ignore_errors=True)
-    command = [sys.executable, "-m", "tailwise.cli.main", "warm-up", "--all", "--portable"]
+    command = [sys.executable, "-m", "tailwise.cli.program", "warm-up", "--all", "--portable"]
     subprocess.run(command, env={**os.environ, "NUMBA_CACHE_DIR": str(CACHE)}, check=True)
 
 

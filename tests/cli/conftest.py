@@ -13,7 +13,7 @@ import pytest
 from tailwise.cli.main import main
 from tailwise.datasets import save, zipf_candidates
 
-COMMAND = (sys.executable, "-m", "tailwise.cli.main")
+COMMAND = (sys.executable, "-m", "tailwise.cli.program")
 SECONDS = 300
 
 

@@ -224,7 +224,7 @@ def test_bad_input(capsys, tmp_path, archive, monkeypatch, words, message):
 @pytest.mark.skipif(os.name != "posix", reason="sends Ctrl-C to another process, as POSIX can")
 def test_ctrl_c_and_again(tmp_path, slow_server):
     url, go, asked = slow_server
-    command = [sys.executable, "-m", "tailwise.cli.main", "data", "get", "Wiki10-31K", "--url", url, "--out", "out"]
+    command = [sys.executable, "-m", "tailwise.cli.program", "data", "get", "Wiki10-31K", "--url", url, "--out", "out"]
     environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
     process = subprocess.Popen(
         command,

@@ -9,7 +9,7 @@ import pytest
 from tailwise.cli.main import main
 from tailwise.datasets import load_selection
 
-COMMAND = (sys.executable, "-m", "tailwise.cli.main")
+COMMAND = (sys.executable, "-m", "tailwise.cli.program")
 SECONDS = 300
 SELECT = ("select", "probabilities.npz", "-u", "macro-f1", "-k", "3", "-o")
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="makes file names that are no text, as Linux allows")

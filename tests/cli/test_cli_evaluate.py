@@ -104,7 +104,7 @@ def test_a_plain_matrix_is_a_selection_too(run, folder, data, chosen):
 @pytest.mark.parametrize("words", ["", "--format json", "--format csv", "--help"])
 def test_whoever_reads_the_output_may_stop(folder, chosen, words):
     process = subprocess.Popen(
-        [sys.executable, "-m", "tailwise.cli.main", "evaluate", "truth.npz", "chosen.npz", *words.split()],
+        [sys.executable, "-m", "tailwise.cli.program", "evaluate", "truth.npz", "chosen.npz", *words.split()],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -118,7 +118,7 @@ def test_whoever_reads_the_output_may_stop(folder, chosen, words):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is always full")
 def test_a_full_disk_behind_the_output(folder, chosen):
-    command = [sys.executable, "-m", "tailwise.cli.main", "evaluate", "truth.npz", "chosen.npz"]
+    command = [sys.executable, "-m", "tailwise.cli.program", "evaluate", "truth.npz", "chosen.npz"]
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             command, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False

@@ -165,7 +165,17 @@ def test_no_bar_on_a_terminal_when_quiet(start_on_terminal, folder):
 
 
 def test_whoever_reads_the_output_may_stop(folder):
-    program = [sys.executable, "-m", "tailwise.cli.main", "select", "probabilities.npz", "-u", "precision", "-k", "1"]
+    program = [
+        sys.executable,
+        "-m",
+        "tailwise.cli.program",
+        "select",
+        "probabilities.npz",
+        "-u",
+        "precision",
+        "-k",
+        "1",
+    ]
     process = subprocess.Popen(
         [*program, "-o", "chosen.npz"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

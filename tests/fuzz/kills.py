@@ -25,7 +25,7 @@ from tailwise.datasets.formats.output_folders import UNFINISHED
 __all__ = ["SIGNALS", "kill_commands"]
 
 SIGNALS = [getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGINT") if hasattr(signal, name)]
-COMMAND = [sys.executable, "-m", "tailwise.cli.main"]
+COMMAND = [sys.executable, "-m", "tailwise.cli.program"]
 WORDS = {
     "select": "select p.npz -u macro-f1 -k 3 --overwrite --quiet -o chosen.npz",
     "new select": "select p.npz -u macro-f1 -k 3 --quiet -o chosen.npz",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from tailwise.errors import FileError, InputError
@@ -20,14 +20,18 @@ class CommandParser(argparse.ArgumentParser):
     """A parser whose options may come from a file; those of the command line win."""
 
     takes_config = False
-    all_options: Mapping[str, frozenset[str]] = MappingProxyType({})  # of every command that takes a file, by its table
+    build_all: Callable[[], CommandParser]  # of all commands, where this one may be alone
 
-    def share_options(self) -> None:
-        """Tell all commands below this parser which options each of them has, so that one file serves several."""
-        commands = [each for each in _walk(self) if each.takes_config]
-        all_options = {"-".join(each.prog.split()[1:]): frozenset(each._find_actions()) for each in commands}
-        for each in commands:
-            each.all_options = all_options
+    def let_find_others(self, build_all: Callable[[], CommandParser]) -> None:
+        """Let the commands below this parser look up what options the others have, so that a file serves several."""
+        for each in _walk(self):
+            each.build_all = build_all
+
+    @cached_property
+    def all_options(self) -> dict[str, frozenset[str]]:
+        """The options of every command that takes a file, by its table."""
+        commands = [each for each in _walk(self.build_all()) if each.takes_config]
+        return {"-".join(each.prog.split()[1:]): frozenset(each._find_actions()) for each in commands}
 
     def _find_actions(self) -> dict[str, argparse.Action]:
         """The options that a file may hold, by their keys."""
@@ -48,13 +52,13 @@ class CommandParser(argparse.ArgumentParser):
     def _set_values(self, path: str) -> dict[str, Any]:
         """Make the values of a file the defaults; return those of repeated options, to which argparse would add."""
         file = ConfigFile(path, self.prog.split()[1:])
-        file.check_tables(sorted(self.all_options))
+        if file.has_other_tables:
+            file.check_tables(sorted(self.all_options))
         actions, lists = self._find_actions(), {}
-        elsewhere = frozenset().union(*self.all_options.values())
         for key, value in file.values.items():
             action = actions.get(key.replace("_", "-"))
-            if action is None and file.is_at_top(key) and key.replace("_", "-") in elsewhere:
-                continue  # for another command
+            if action is None and file.is_at_top(key) and self._is_of_another(key):
+                continue
             if action is None:
                 file.refuse_key(key, actions)
             assert action is not None
@@ -65,6 +69,9 @@ class CommandParser(argparse.ArgumentParser):
             else:
                 self.set_defaults(**{action.dest: converted})
         return lists
+
+    def _is_of_another(self, key: str) -> bool:
+        return key.replace("_", "-") in frozenset().union(*self.all_options.values())
 
 
 class ConfigFile:
@@ -78,6 +85,11 @@ class ConfigFile:
         self._own_table = "-".join(command)
         self._tables = {key: value for key, value in tables.items() if isinstance(value, dict)}
         self.values |= self._tables.get(self._own_table, {})
+
+    @property
+    def has_other_tables(self) -> bool:
+        """Whether there are tables besides that of the command."""
+        return not self._tables.keys() <= {self._own_table}
 
     def is_at_top(self, key: str) -> bool:
         """Whether a key stands at the top of the file only, where it is for all commands that have it."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 
 from tailwise.errors import MachineError, TailwiseError
 
 DONE, BAD_INPUT, MACHINE, NOT_IN_TIME, INTERNAL = 0, 2, 3, 4, 70
 INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143
+# Of the signals that end a command as Ctrl-C does.
+CODES: dict[int, int] = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 
 HELP = """\
 exit codes:

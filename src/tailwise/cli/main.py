@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import logging
 import os
 import sys
@@ -12,22 +13,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from tailwise import __version__
-from tailwise.cli import calibrate_command as calibrate
-from tailwise.cli import certify_command as certify
-from tailwise.cli import convert_command as convert
-from tailwise.cli import data_command as data
-from tailwise.cli import demo_command as demo
-from tailwise.cli import doctor_command as doctor
-from tailwise.cli import evaluate_command as evaluate
-from tailwise.cli import experiment_command as experiment
-from tailwise.cli import explain_command as explain
-from tailwise.cli import predict_command as predict
-from tailwise.cli import report_command as report
-from tailwise.cli import run_command as run
-from tailwise.cli import select_command as select
-from tailwise.cli import trade_off_command as trade_off
-from tailwise.cli import train_command as train
-from tailwise.cli import warm_up_command as warm_up
 from tailwise.cli.announce import drop_output, messages_shown, tell, usable_streams
 from tailwise.cli.config_file import CommandParser
 from tailwise.cli.exit_codes import HELP, describe_error
@@ -51,9 +36,10 @@ examples:
       the benchmarks that can be downloaded, or imitated by synthetic data
 """
 
+# Each is in a file of its own, which is imported when it is asked for.
 COMMANDS = (
-    *(select, evaluate, certify, convert, explain, trade_off, train, predict, calibrate),
-    *(run, experiment, report, data, demo, warm_up, doctor),
+    *("select", "evaluate", "certify", "convert", "explain", "trade-off", "train", "predict", "calibrate"),
+    *("run", "experiment", "report", "data", "demo", "warm-up", "doctor"),
 )
 DEBUG = "TAILWISE_DEBUG"  # if set to 1, every error shows its traceback
 QUIET = "TAILWISE_QUIET"  # if set to 1, no command tells anything but warnings and errors
@@ -75,7 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None, signals: Signals, log: argparse.Namespace) -> int:
     try:
-        options = _build_parser().parse_args(arguments)
+        words = sys.argv[1:] if arguments is None else arguments
+        options = _build_parser(next(iter(words), None)).parse_args(words)
     except SystemExit:
         sys.stdout.flush()  # the help text, while failures to write it are still reported
         raise
@@ -112,7 +99,8 @@ def _is_set(variable: str) -> bool:
     return os.environ.get(variable, "0") not in ("", "0")
 
 
-def _build_parser() -> CommandParser:
+def _build_parser(command: str | None = None) -> CommandParser:
+    """Return the parser of one command, or of all if there is none of this name."""
     parser = CommandParser(
         prog="tailwise",
         description=DESCRIPTION,
@@ -121,9 +109,9 @@ def _build_parser() -> CommandParser:
     )
     parser.add_argument("--version", action="version", version=f"tailwise {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add_parser(commands)
-    parser.share_options()
+    for name in [command] if command in COMMANDS else COMMANDS:
+        importlib.import_module(f"tailwise.cli.{name.replace('-', '_')}_command").add_parser(commands)
+    parser.let_find_others(_build_parser)
     return parser
 
 

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from types import FrameType
 
-from tailwise.cli.exit_codes import INTERRUPTED, TERMINATED
+from tailwise.cli.exit_codes import CODES, INTERRUPTED
 
-CODES: dict[int, int] = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 PATIENCE = 0.6  # seconds in which the interpreter must take note of a signal
 PAUSE = 0.05  # seconds until a signal that came during an import comes again
 

@@ -6,6 +6,7 @@ Python, nobody changes it, and functions load what they need of it.
 """
 
 import hashlib
+from functools import cache
 
 from llvmlite import ir
 from llvmlite.binding import create_target_data
@@ -16,7 +17,7 @@ from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
 from numba.core.pythonapi import NativeValue, unbox
 from numba.core.typing.typeof import typeof_impl
 
-__all__ = ["hand_on_by_address", "mark_addresses"]
+__all__ = ["hand_on_by_address", "mark_addresses", "size_of"]
 
 
 class _BundleType(types.NamedTuple):
@@ -107,14 +108,24 @@ def _note_failure(is_error, has_failed, c):
 
 def mark_addresses(ir_module):
     """Tell LLVM that nobody writes to bundles, and that all fields exist: so it loads a field once, before a loop."""
-    layout = create_target_data(ir_module.data_layout)
     for function in ir_module.functions:
         for argument in function.args:
             struct = getattr(argument.type, "pointee", None)
             if isinstance(struct, ir.IdentifiedStructType):
                 argument.add_attribute("noalias")
-                argument.attributes.dereferenceable = struct.get_abi_size(layout)
-                argument.attributes.align = struct.get_abi_alignment(layout)
+                argument.attributes.dereferenceable = size_of(struct, ir_module.data_layout)
+                argument.attributes.align = _alignment_of(struct, ir_module.data_layout)
+
+
+@cache
+def size_of(kind, layout):
+    """Bytes that a type of LLVM takes; llvmlite writes and parses a module each time it is asked."""
+    return kind.get_abi_size(create_target_data(layout))
+
+
+@cache
+def _alignment_of(kind, layout):
+    return kind.get_abi_alignment(create_target_data(layout))
 
 
 def hand_on_by_address(cls):

@@ -19,8 +19,9 @@ from pathlib import Path
 import llvmlite
 import numba
 import numpy as np
+from llvmlite.binding import add_symbol
 from numba.core import compiler, config
-from numba.core.runtime import rtsys
+from numba.core.runtime import _nrt_python as runtime
 from numba.core.serialize import dumps
 
 from tailwise.kernels.code_folders import SOURCES, list_folders, read_files, write_file
@@ -160,7 +161,7 @@ def _list_symbols(module):
 
 def _rebuild(target_context, code, described, signature, reload_init, environments):
     """Make a compiled function of what `_reduce` returned."""
-    rtsys.initialize(target_context)  # memory of arrays; not `refresh`, which imports all that Numba can compile
+    _name_runtime()
     for function in reload_init:
         function()
     environment, referenced = environments
@@ -181,6 +182,19 @@ def _rebuild(target_context, code, described, signature, reload_init, environmen
         reload_init=reload_init,
         referenced_envs=referenced,
     )
+
+
+@cache
+def _name_runtime():
+    """Tell LLVM where the functions are that hold the memory of arrays.
+
+    Numba's own `rtsys.initialize` also compiles some in every process, which machine code on disk has inside; and its
+    `refresh` imports all that it can compile. Both happen as usual when something is compiled.
+    """
+    if config.NRT_STATS:
+        runtime.memsys_enable_stats()
+    for name, address in runtime.c_helpers.items():
+        add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 def _load_library(codegen, name, object_code, symbols):

@@ -50,7 +50,12 @@ def kernel(function):
     """Compile on first call, and keep the machine code on disk."""
     dispatcher = njit(no_cfunc_wrapper=True, **_KERNEL_COMPILER, **_OPTIONS)(function)
     dispatcher._cache = make_cache(function)
+    dispatcher._compilation_chain_init_hook = _look_for_nothing
     return dispatcher
+
+
+def _look_for_nothing():
+    """In place of a search of all packages for extensions of Numba: kernels take arrays and numbers only."""
 
 
 def c_function(signature, function):

@@ -6,6 +6,7 @@ calls deep is optimised six times. Here a step stays as it was lowered, and only
 
 import gc
 from contextlib import contextmanager
+from functools import partial
 
 import numba
 from llvmlite.binding import Linkage
@@ -14,7 +15,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.core.environment import lookup_environment
 
-from tailwise.kernels.bundles import mark_addresses
+from tailwise.kernels.bundles import mark_addresses, size_of
 
 __all__ = ["IS_TRIED", "KernelCompiler", "StepCompiler", "widened"]
 
@@ -109,6 +110,8 @@ class StepCompiler(Compiler):
 
     def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
         super().__init__(typingctx, targetctx, library, args, return_type, _QuickFlags(flags), locals)
+        context = self.state.targetctx  # of this function alone
+        context.get_abi_sizeof = partial(size_of, layout=str(context.target_data))
 
     def define_pipelines(self):
         if self.state.library is None:
