@@ -73,6 +73,26 @@ def test_another_call_is_refused(probabilities, tmp_path):
         tw.select(probabilities, "macro-f1", k=2, checkpoint=tmp_path)
 
 
+@pytest.mark.parametrize("name", ["thesis.txt", "pass.npz"])
+def test_folder_of_others_is_refused_and_left_as_it_is(probabilities, tmp_path, name):
+    if name == "pass.npz":
+        np.savez(tmp_path / name, words=np.arange(3))
+    else:
+        (tmp_path / name).write_text("mine")
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    rule = "belong to the same call" if name == "pass.npz" else "be a new or empty folder, or one with a checkpoint"
+    with pytest.raises(InputError, match=f"checkpoint must {rule}"):
+        tw.select(probabilities, **CALL, checkpoint=tmp_path)
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
+
+
+def test_draft_of_a_killed_call_is_no_file_of_others(probabilities, tmp_path):
+    left = tmp_path / ".tailwise-0123.part" / "content"
+    left.mkdir(parents=True)
+    (left / "file").write_bytes(b"half a pass")
+    assert tw.select(probabilities, **CALL, checkpoint=tmp_path).converged
+
+
 def test_damaged_checkpoint(probabilities, tmp_path):
     tw.select(probabilities, **CALL, checkpoint=tmp_path)
     data = (tmp_path / "pass.npz").read_bytes()

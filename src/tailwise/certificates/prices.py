@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.engines import Engine
+from tailwise.inputs.scratch import make_scratch
 from tailwise.kernels.rows import Columns, make_workbench
 from tailwise.kernels.set_worth import Worth
 from tailwise.kernels.slot_prices import bound_part
@@ -49,7 +50,7 @@ class Bound:
         largest = int(sizes.max(initial=0))
         self._benches = [make_workbench(largest, worth.nodes.linear.shape[2]) for _ in range(engine.workers)]
         self._sizes, self._bounds = np.zeros(m, dtype=np.int64), np.zeros(m)
-        self.shares = np.zeros(columns.values.size, dtype=np.uint16)
+        self.shares = make_scratch(columns.values.size, np.uint16, columns.values)
         shares = columns.indptr[-1] * np.arange(1, engine.workers) / engine.workers
         self._edges = [0, *np.searchsorted(columns.indptr, shares).tolist(), m]
 

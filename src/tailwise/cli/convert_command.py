@@ -19,6 +19,8 @@ examples:
       several files as one
   tailwise convert parts/ batch.store
       a store, which select maps instead of reading it: for batches larger than memory
+  tailwise convert parts/ batch.store --by-label
+      the same, with the candidates by label as well, for label passes and proofs
   tailwise convert chosen.npz - | head
       CSV on standard output
 """
@@ -35,12 +37,14 @@ def add_parser(commands: Any) -> None:
     add_columns_option(parser)
     add_names_options(parser)
     parser.add_argument("--format", help="format of OUT, if its suffix is ambiguous: records, predictions, ...")
+    by_label = "store the candidates a second time, by label, for label passes and proofs (10 bytes each)"
+    parser.add_argument("--by-label", action="store_true", help=by_label)
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
-    from tailwise.datasets.formats.converting import convert, convert_to_store
+    from tailwise.datasets.formats.converting import check_by_label_option, convert, convert_to_store
     from tailwise.datasets.formats.output_files import reserved_file
     from tailwise.datasets.formats.output_folders import claimed_folder
     from tailwise.datasets.formats.registry import find_format_to_write
@@ -55,9 +59,15 @@ def _run(options: argparse.Namespace) -> int:
         if find_format_to_write(output, frozenset(), options.format).name == "store":
             with claimed_folder(output, store_folder(), overwrite=options.overwrite) as folder:
                 n_rows = convert_to_store(
-                    source, folder, columns=options.columns, label_names=names, progress=options.progress
+                    source,
+                    folder,
+                    columns=options.columns,
+                    label_names=names,
+                    by_label=options.by_label,
+                    progress=options.progress,
                 )
         else:
+            check_by_label_option(by_label=options.by_label, target=options.output)
             with reserved_file(output, overwrite=options.overwrite) as draft:
                 n_rows = convert(source, draft, columns=options.columns, label_names=names, format=options.format)
     if not (options.quiet or is_stream):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from tailwise.datasets.formats.store_by_label import BY_LABEL
 from tailwise.datasets.formats.store_files import map_store
 
 __all__ = ["Store", "open_store"]
@@ -19,6 +20,8 @@ class Store(os.PathLike[str]):
         The folder.
     n_instances, n_labels, n_entries : int
         Sizes: n, m, and the number of candidates.
+    is_by_label : bool
+        Whether it holds the candidates by label as well.
     """
 
     def __init__(self, path: str, header: dict[str, Any]) -> None:
@@ -26,6 +29,7 @@ class Store(os.PathLike[str]):
         self.n_instances, self.n_labels, self.n_entries = (
             int(header[name]) for name in ("n_instances", "n_labels", "n_entries")
         )
+        self.is_by_label = BY_LABEL[0] in header["files"]
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -14,12 +14,11 @@ from tailwise.inputs.habits import read_habit
 from tailwise.inputs.id_tables import read_pair, read_table
 from tailwise.inputs.matrices import as_array, canonical_csr
 from tailwise.inputs.table_columns import LIBRARIES
+from tailwise.inputs.transposing import extend_columns, make_columns
 from tailwise.kernels.rows import (
     Columns,
     Rows,
     find_odd_probability,
-    make_columns,
-    scatter,
     select_by_line,
     sum_by_label,
 )
@@ -77,6 +76,8 @@ class Candidates:
         The ids of the instances, if known.
     origin : Origin
         The library of the table that these candidates were read from, and which of its columns were read.
+    columns : Columns, optional
+        The same candidates by label, if they are at hand. Default: made when they are first needed.
 
     Examples
     --------
@@ -110,6 +111,7 @@ class Candidates:
         label_names: LabelNames | None = None,
         instance_ids: Ids | None = None,
         origin: Origin = UNKNOWN,
+        columns: Columns | None = None,
     ) -> None:
         if label_names is not None and len(label_names) != n_labels:
             msg = f"label_names must hold one name for each of the {n_labels} labels. Got {len(label_names)} names."
@@ -123,7 +125,7 @@ class Candidates:
         self.label_names = label_names
         self.instance_ids = instance_ids
         self.origin = origin
-        self._columns: Columns | None = None
+        self._columns = columns
         self._by_label: ByLabel | None = None
 
     @classmethod
@@ -197,13 +199,9 @@ class Candidates:
         return self._by_label
 
     def columns(self, engine: Engine) -> Columns:
-        """The candidates by label, made when first asked for."""
+        """The candidates by label: those of a store that has them, else made when first asked for."""
         if self._columns is None:
-            columns = make_columns(self.rows, self.by_label.sizes)
-            ends = columns.indptr[:-1].copy()
-            edges = self.split_labels(engine.workers)
-            engine.share(edges, lambda part, first, last: scatter(self.rows, ends, columns, first, last))
-            self._columns = columns
+            self._columns = make_columns(self.rows, self.by_label.sizes, engine)
         return self._columns
 
     def split_labels(self, parts: int) -> list[int]:
@@ -240,6 +238,9 @@ class Candidates:
     def _like(self, indptr: NDArray, labels: NDArray, probabilities: NDArray, **changes: Any) -> Candidates:
         """Other entries with the rest of these candidates."""
         kept = {name: getattr(self, name) for name in _KEPT}
+        entries = zip((indptr, labels, probabilities), self.rows, strict=True)
+        if self._columns is not None and all(new is old for new, old in entries):
+            kept["columns"] = extend_columns(self._columns, changes.get("n_labels", self.n_labels))
         return Candidates(indptr, labels, probabilities, **{**kept, **changes})
 
     def widened(self) -> Candidates:
@@ -315,9 +316,14 @@ def _refuse_columns(probabilities: Any) -> NoReturn:
 
 
 def _from_path(path: str | os.PathLike[str], n_labels: int | None, columns: Mapping[str, str] | None) -> Candidates:
-    from tailwise.inputs.paths import load_all_labels, names_for  # imports every format, which most callers do not need
+    # These import every format, which most callers do not need.
+    from tailwise.datasets.formats.store_files import is_store, map_candidates
+    from tailwise.inputs.paths import load_all_labels, names_for
 
     contents = load_all_labels(path, n_labels=n_labels, columns=columns)
+    if is_store(path):
+        mapped = map_candidates(path, contents.matrix.shape[1])
+        return mapped.with_names(names_for(contents, path), contents.instance_names)
     names, origin = names_for(contents, path), Origin(messages=contents.messages)
     return _from_csr(contents.matrix, label_names=names, instance_ids=contents.instance_names, origin=origin)
 

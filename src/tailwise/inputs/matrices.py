@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -23,6 +24,7 @@ __all__ = [
     "canonical_csr",
     "check_matrix",
     "check_most_labels",
+    "cut_pointers",
     "tidy_csr",
 ]
 
@@ -76,6 +78,15 @@ def build_csr(values: NDArray, labels: NDArray, indptr: NDArray, shape: tuple[in
     index_type = np.int32 if is_small else np.int64
     parts = values, labels.astype(index_type, copy=False), indptr.astype(index_type, copy=False)
     return sp.csr_array(parts, shape=shape, copy=False)
+
+
+def cut_pointers(pointers: NDArray, most: int) -> Iterator[tuple[int, int]]:
+    """Ranges of rows, or of columns, with at most so many entries each; one that has more is a range of its own."""
+    first = 0
+    while first < pointers.size - 1:
+        last = max(first + 1, int(np.searchsorted(pointers, pointers[first] + most, side="right")) - 1)
+        yield first, last
+        first = last
 
 
 def as_array(matrix: Any, name: str) -> Any:

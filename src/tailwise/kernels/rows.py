@@ -197,15 +197,6 @@ def scatter(rows, ends, columns, first, last):
             ends[j] = y + 1
 
 
-def make_columns(rows, sizes):
-    """Columns with room for the candidates of the rows, `sizes` of each label."""
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    size = rows.labels.size
-    is_short = np.diff(rows.indptr).max(initial=0) <= np.iinfo(np.uint16).max
-    positions = np.empty(size, np.uint16 if is_short else np.int32)
-    return Columns(indptr, np.empty(size, np.int32), positions, np.empty(size, rows.values.dtype))
-
-
 @bundle
 class Workbench(NamedTuple):
     """Room for the candidates of one label; each thread has its own."""

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from tailwise.expectations.expectation import Expectation
 from tailwise.expectations.terms import locate, raise_failure
 from tailwise.inputs.chosen import EMPTY, Chosen
+from tailwise.inputs.scratch import make_scratch
 from tailwise.kernels.label_state import State
 from tailwise.kernels.row_ascent import ascend, make_buffers, settle
 from tailwise.kernels.rows import Rows, select_by_line
@@ -215,7 +216,8 @@ def _starting_positions(problem: Problem, observer: Observer) -> NDArray:
         run_greedy(problem, positions, greedy_order(problem), observer)
         complete(problem, positions)
         return positions
-    numbers = np.random.default_rng(problem.seed).random(rows.values.size, dtype=np.float32)
+    numbers = make_scratch(rows.values.size, np.float32, rows.values)
+    np.random.default_rng(problem.seed).random(dtype=np.float32, out=numbers)
     numbers = numbers.astype(rows.values.dtype, copy=False)
     numbers.flags.writeable = False  # as the probabilities, so that no second kernel is compiled for them
     return take_best(problem, rows._replace(values=numbers))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tailwise.datasets.formats.disk import real, written_beside
+from tailwise.datasets.formats.drafts import is_draft
 from tailwise.datasets.formats.npz import read_archive
 from tailwise.errors import InputError
 from tailwise.inputs.chosen import Chosen
@@ -87,7 +88,7 @@ class Checkpoint:
 
 
 def open_checkpoint(folder: Any, problem: Problem) -> Checkpoint:
-    """The checkpoint of a problem; refuse a folder that holds one of another."""
+    """The checkpoint of a problem; refuse a folder that holds one of another, or files of others."""
     if not isinstance(folder, (str, os.PathLike)):
         msg = f"checkpoint must be the name of a folder, or None. Got {type(folder).__name__}."
         raise InputError(msg)
@@ -96,7 +97,20 @@ def open_checkpoint(folder: Any, problem: Problem) -> Checkpoint:
         msg = f"checkpoint must be a folder. Got {folder}, which is a file. Choose another name."
         raise InputError(msg)
     place.mkdir(exist_ok=True, parents=True)
+    if not (place / FILE).is_file():
+        _refuse_files_of_others(folder, place)
     return Checkpoint(place, _identify(problem))
+
+
+def _refuse_files_of_others(folder: Any, place: Path) -> None:
+    """Refuse a folder with anything in it except what a killed call left of its first checkpoint."""
+    others = sorted(each.name for each in place.iterdir() if not is_draft(each))
+    if others:
+        msg = (
+            f"checkpoint must be a new or empty folder, or one with a checkpoint, {FILE}. Got {folder}, which holds "
+            f"other files, such as {others[0]}. Choose another folder."
+        )
+        raise InputError(msg)
 
 
 def _identify(problem: Problem) -> str:

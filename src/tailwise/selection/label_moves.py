@@ -12,6 +12,7 @@ from tailwise.certificates.prices import Bound
 from tailwise.certificates.proof import prove
 from tailwise.engines.threads import count_cores
 from tailwise.expectations.terms import raise_failure, start_state
+from tailwise.inputs.scratch import make_scratch
 from tailwise.kernels.compiling import compile_ahead, compile_seconds
 from tailwise.kernels.label_ascent import (
     FAR,
@@ -136,7 +137,7 @@ class _LabelMoves:
         self._prices = make_row_prices(problem.candidates.n_instances)
         self._noted, self._n_passes = np.zeros((2, problem.candidates.n_instances)), 0
         self._visits = make_visits(sizes.size)
-        self._is_wanted = np.zeros(problem.candidates.n_entries, dtype=np.bool_)
+        self._is_wanted = make_scratch(self._columns.values.size, np.bool_, self._columns.values)
         order = np.random.default_rng(problem.seed).permutation(sizes.size)
         self.every = order[sizes[order] > 0]
         by_size = self.every[np.argsort(sizes[self.every], kind="stable")]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.scratch import make_scratch
 from tailwise.kernels.label_state import State
 from tailwise.kernels.prefixes import select_best_prefixes
 from tailwise.kernels.rows import Columns
@@ -27,8 +28,9 @@ def no_budget(problem: Problem, outcome: Outcome | None, observer: Observer) -> 
     q = candidates.condition_positives()
     for _ in range(ROUNDS if expectation.uses_nodes else 1):
         is_selected = _select_prefixes(problem, columns, expectation.start(q))
-        q = np.add.reduceat(np.append(is_selected, 0), columns.indptr[:-1]) * (np.diff(columns.indptr) > 0)
-    positions = _positions_of(columns, is_selected, candidates)
+        places = np.flatnonzero(is_selected)  # by column
+        q = np.diff(np.searchsorted(places, columns.indptr))
+    positions = _positions_of(columns, places, candidates)
     state = expectation.count(positions)
     return Outcome(positions, state, (expectation.value(state),))
 
@@ -44,7 +46,7 @@ def _columns_of_instances(problem: Problem) -> Columns:
 
 
 def _select_prefixes(problem: Problem, columns: Columns, state: State) -> NDArray:
-    terms, is_selected = problem.expectation.terms, np.zeros(columns.values.size, dtype=np.bool_)
+    terms, is_selected = problem.expectation.terms, make_scratch(columns.values.size, np.bool_, columns.values)
     problem.engine.split(
         problem.candidates.n_labels,
         lambda first, last: select_best_prefixes(columns, terms, state, is_selected, first, last),
@@ -52,9 +54,9 @@ def _select_prefixes(problem: Problem, columns: Columns, state: State) -> NDArra
     return is_selected
 
 
-def _positions_of(columns: Columns, is_selected: NDArray, candidates: Candidates) -> NDArray:
+def _positions_of(columns: Columns, selected: NDArray, candidates: Candidates) -> NDArray:
     """Selected candidates of the columns as positions within the rows, ascending."""
-    instances, places = columns.instances[is_selected], columns.positions[is_selected].astype(np.int32)
+    instances, places = columns.instances[selected], columns.positions[selected].astype(np.int32)
     order = np.lexsort((places, instances))
     counts = np.bincount(instances, minlength=candidates.n_instances)
     positions = np.full((candidates.n_instances, max(1, int(counts.max()))), -1, dtype=np.int32)

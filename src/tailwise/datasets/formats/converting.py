@@ -16,15 +16,21 @@ from tailwise.datasets.formats.read_write import fit_contents, load_contents, wr
 from tailwise.datasets.formats.registry import NAMES, Format, find_format, find_format_to_write
 from tailwise.datasets.formats.store_files import fill_store, store_folder
 from tailwise.datasets.formats.table_entries import read_long_blocks
-from tailwise.errors import FileError, MachineError, UnknownIdsWarning
+from tailwise.errors import FileError, InputError, MachineError, UnknownIdsWarning
 from tailwise.inputs.label_names import LabelNames
 from tailwise.progress import track
 
-__all__ = ["convert", "convert_to_store"]
+__all__ = ["check_by_label_option", "convert", "convert_to_store"]
 
 
 def convert(
-    source: Any, target: Any, *, columns: Any = None, label_names: Any = None, format: str | None = None
+    source: Any,
+    target: Any,
+    *,
+    columns: Any = None,
+    label_names: Any = None,
+    format: str | None = None,
+    by_label: bool = False,
 ) -> int:
     """Write what one file, or several as one, hold to a file of another format; return the number of instances.
 
@@ -39,6 +45,9 @@ def convert(
         As for :func:`tailwise.load`.
     format : str, optional
         The format to write, if the suffix is ambiguous.
+    by_label : bool
+        Whether a store is to hold its candidates a second time, by label (10 bytes each), which label passes and
+        proofs then map instead of making them in a temporary file.
 
     Examples
     --------
@@ -59,7 +68,8 @@ def convert(
     writer, names = find_format_to_write(target, frozenset(), format), LabelNames.of(label_names)
     if writer.name == "store":
         with claimed_folder(target, store_folder(), overwrite=True) as draft:
-            return convert_to_store(source, draft, columns=columns, label_names=names)
+            return convert_to_store(source, draft, columns=columns, label_names=names, by_label=by_label)
+    check_by_label_option(by_label=by_label, target=target)
     if names is None and writer.write_blocks is not None and not is_file_set(source):
         reader = find_format(source)
         if reader.blocks is not None and (columns is None or reader.open_long is not None):
@@ -72,8 +82,21 @@ def convert(
     return contents.matrix.shape[0]
 
 
+def check_by_label_option(*, by_label: bool, target: Any) -> None:
+    """Refuse candidates by label in a file, which is no store."""
+    if by_label:
+        msg = f"by_label (--by-label) needs a store as output, NAME.store. Got {target}. Leave it out."
+        raise InputError(msg)
+
+
 def convert_to_store(
-    source: Any, folder: Path, *, columns: Any = None, label_names: LabelNames | None = None, progress: bool = False
+    source: Any,
+    folder: Path,
+    *,
+    columns: Any = None,
+    label_names: LabelNames | None = None,
+    by_label: bool = False,
+    progress: bool = False,
 ) -> int:
     """Fill an empty folder with a store, block by block where the source can be read so; return how many instances.
 
@@ -82,14 +105,14 @@ def convert_to_store(
     try:
         blocks = _list_blocks(source, columns)
         if blocks is not None:
-            return _fill(source, folder, blocks, label_names, progress=progress)
+            return _fill(source, folder, blocks, label_names, by_label=by_label, progress=progress)
     except MachineError:
         raise
     except FileError:  # it is not sorted, or wrong; reading it at once tells which
         for file in folder.iterdir():
             file.unlink()
     contents = load_contents(source, label_names=label_names, columns=columns)
-    return _fill(source, folder, [contents], None, progress=progress)
+    return _fill(source, folder, [contents], None, by_label=by_label, progress=progress)
 
 
 def _list_blocks(source: Any, columns: Any) -> Iterator[Contents] | None:
@@ -101,7 +124,15 @@ def _list_blocks(source: Any, columns: Any) -> Iterator[Contents] | None:
     return None if reader.blocks is None else reader.blocks(source)
 
 
-def _fill(source: Any, folder: Path, blocks: Iterable[Contents], names: LabelNames | None, *, progress: bool) -> int:
+def _fill(
+    source: Any,
+    folder: Path,
+    blocks: Iterable[Contents],
+    names: LabelNames | None,
+    *,
+    by_label: bool,
+    progress: bool,
+) -> int:
     with track(title="convert", unit="instances", shown=progress) as bar:
 
         def watched() -> Iterator[Contents]:
@@ -109,7 +140,7 @@ def _fill(source: Any, folder: Path, blocks: Iterable[Contents], names: LabelNam
                 yield block if names is None else fit_contents(block, source, names)
                 bar.update(block.matrix.shape[0])
 
-        return fill_store(folder, watched(), source)
+        return fill_store(folder, watched(), source, by_label=by_label, progress=progress)
 
 
 def _warn_of_lost_ids(contents: Contents, target: Any, writer: Format) -> None:

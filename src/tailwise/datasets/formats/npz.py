@@ -18,7 +18,7 @@ from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import input_errors_of, opened, written_beside
 from tailwise.datasets.formats.ordered_rows import is_ranking, ranks_of_order
 from tailwise.errors import FileError, MachineError
-from tailwise.inputs.matrices import check_matrix, tidy_csr
+from tailwise.inputs.matrices import check_matrix, cut_pointers, tidy_csr
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,7 +64,7 @@ def _read_csr_blocks(path: Any) -> Iterator[Contents]:
         is_whole = shape.size == 2 and indptr.size == shape[0] + 1 and all(each[0] == (indptr[-1],) for each in kinds)
         if not (is_csr and is_whole and (np.diff(indptr) >= 0).all() and indptr[0] == 0):
             raise _Other
-        for first, last in _cut(indptr):
+        for first, last in cut_pointers(indptr, ENTRIES_AT_ONCE):
             size = int(indptr[last] - indptr[first])
             labels, values = (_read_numbers(part, kind[1], size) for part, kind in zip(parts, kinds, strict=True))
             matrix = sp.csr_array((last - first, int(shape[1])), dtype=values.dtype)
@@ -93,15 +93,6 @@ def _read_numbers(file: Any, dtype: Any, size: int) -> NDArray:
     if len(data) < size * dtype.itemsize:
         raise _Other
     return np.frombuffer(data, dtype)
-
-
-def _cut(indptr: NDArray) -> Iterator[tuple[int, int]]:
-    """Ranges of instances with about as many entries as are read at a time."""
-    first = 0
-    while first < indptr.size - 1:
-        last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + ENTRIES_AT_ONCE, side="right")) - 1)
-        yield first, last
-        first = last
 
 
 def write_npz(path: Any, contents: Contents) -> None:

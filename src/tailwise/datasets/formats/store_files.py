@@ -6,6 +6,7 @@
 | `pointers.npy`, `labels.npy`, `probabilities.npy` | CSR: int64, int32 and float32; labels ascend within an instance |
 | `instance-ids.npy`, `label-ids.npy` | ids, if there are any: int64, or the bytes of texts with `...-lengths.npy` |
 | `label-titles.npy`, `label-titles-lengths.npy` | titles of the labels, if there are any |
+| `by-label-....npy` | the candidates by label, if that was asked for: see `store_by_label.py` |
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import file_errors_of, input_errors_of, real
 from tailwise.datasets.formats.ordered_rows import refuse_empty
 from tailwise.datasets.formats.output_folders import FolderKind, claimed_folder
+from tailwise.datasets.formats.store_by_label import check_by_label, columns_of, write_by_label
 from tailwise.datasets.formats.store_header import (
     HEADER,
     LABELS,
@@ -42,7 +44,7 @@ from tailwise.datasets.formats.stored_arrays import (
 from tailwise.errors import FileError
 from tailwise.inputs.ids import Ids
 from tailwise.inputs.label_names import LabelNames
-from tailwise.inputs.matrices import build_csr
+from tailwise.inputs.matrices import build_csr, cut_pointers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,7 +98,9 @@ def write_store(path: Any, contents: Contents) -> None:
         fill_store(draft, [contents], path)
 
 
-def fill_store(folder: Path, blocks: Iterable[Contents], source: Any) -> int:
+def fill_store(
+    folder: Path, blocks: Iterable[Contents], source: Any, *, by_label: bool = False, progress: bool = False
+) -> int:
     """Write blocks of instances to an empty folder, the header last; return the number of instances."""
     with file_errors_of(folder), ExitStack() as stack:
         writer = StoreWriter(folder, source)
@@ -105,7 +109,7 @@ def fill_store(folder: Path, blocks: Iterable[Contents], source: Any) -> int:
             writer.append(block)
         if writer.n_instances == 0:
             refuse_empty(source)
-        writer.finish()
+        writer.finish(by_label=by_label, progress=progress)
     return writer.n_instances
 
 
@@ -135,18 +139,21 @@ class StoreWriter:
         self._n_labels, self._is_open = max(self._n_labels, block.matrix.shape[1]), block.is_open
         self._names = block.label_names or self._names
 
-    def finish(self) -> None:
-        """Write the names and the header."""
+    def finish(self, *, by_label: bool = False, progress: bool = False) -> None:
+        """Write the names, the candidates by label where that is asked for, and the header."""
         if self._names is not None:
             self._append(NAMES, self._names)
             if self._names.titles is not None:
                 self._append_texts(TITLES, self._names.titles)
+        files = {name: writer.close() for name, writer in self._arrays.items()}
+        if by_label:
+            files |= write_by_label(self._folder, self._map(files), progress=progress)
         header = {
             "n_instances": self.n_instances,
             "n_labels": self._n_labels,
             "n_entries": self._n_entries,
             "is_open": self._is_open,
-            "files": {name: writer.close() for name, writer in self._arrays.items()},
+            "files": files,
         }
         write_header(self._folder, header)
 
@@ -154,6 +161,13 @@ class StoreWriter:
         """Close all files."""
         for writer in self._arrays.values():
             writer.abandon()
+
+    def _map(self, files: dict[str, Any]) -> Candidates:
+        from tailwise.inputs.candidates import Candidates  # which imports the formats
+
+        names = POINTERS, LABELS, PROBABILITIES
+        pointers, labels, values = (map_array(self._folder / name, files[name]) for name in names)
+        return Candidates(pointers, labels, values, self._n_labels)
 
     def _open(self, name: str, dtype: Any) -> ArrayWriter:
         if name not in self._arrays:
@@ -210,6 +224,7 @@ def map_store(path: Any, *, verify: bool = True) -> tuple[dict[str, Any], dict[s
     if pointers[0] != 0 or pointers[-1] != header["n_entries"]:
         msg = f"{folder / POINTERS} must run from 0 to {header['n_entries']:,}, the number of candidates. {AGAIN}"
         raise FileError(msg)
+    check_by_label(folder, arrays, header["n_entries"])
     if verify:
         _verify(folder, header, arrays)
     return header, arrays
@@ -255,7 +270,8 @@ def map_candidates(path: Any, n_labels: int) -> Candidates:
     from tailwise.inputs.candidates import Candidates  # which imports the formats
 
     _, arrays = map_store(path)
-    return Candidates(arrays[POINTERS], arrays[LABELS], arrays[PROBABILITIES], n_labels)
+    columns = columns_of(arrays, n_labels)
+    return Candidates(arrays[POINTERS], arrays[LABELS], arrays[PROBABILITIES], n_labels, columns=columns)
 
 
 def _read_ids(arrays: dict[str, NDArray], stem: str) -> Any:
@@ -269,9 +285,5 @@ def _read_ids(arrays: dict[str, NDArray], stem: str) -> Any:
 def read_store_blocks(path: Any) -> Iterator[Contents]:
     """The same, some instances at a time."""
     contents = read_store(path)
-    pointers, first = contents.matrix.indptr, 0
-    while first < pointers.size - 1:
-        last = int(np.searchsorted(pointers, pointers[first] + ENTRIES_AT_ONCE, side="right")) - 1
-        last = max(first + 1, last)
+    for first, last in cut_pointers(contents.matrix.indptr, ENTRIES_AT_ONCE):
         yield contents.rows(first, last)
-        first = last

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tailwise.datasets.formats.disk import parse_json, written_beside
+from tailwise.datasets.formats.store_by_label import find_fault
 from tailwise.datasets.formats.stored_arrays import AGAIN, count_pieces
 from tailwise.errors import FileError
 
@@ -82,6 +83,8 @@ def _check_sizes(file: Path, header: dict[str, Any]) -> None:
     for name, (dtype, size) in wanted.items():
         if (files.get(name, {}).get("dtype"), files.get(name, {}).get("size")) != (dtype, size):
             refuse_header(file, f"its sizes disagree with what it says of {name}")
+    if fault := find_fault(files, n_labels, n_entries):
+        refuse_header(file, f"its sizes disagree with what it says of {fault}")
 
 
 def _is_array(entry: tuple[str, Any]) -> bool:

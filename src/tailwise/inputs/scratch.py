@@ -1,0 +1,57 @@
+"""Arrays as large as the candidates: in memory, or in temporary files where the candidates are mapped files, too."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailwise.errors import MachineError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["is_mapped", "make_scratch"]
+
+LEAST_MAPPED = 1 << 24  # bytes; a smaller array is no more than a block
+BLOCK = 1 << 24  # bytes that are written at once where the system cannot reserve them
+
+
+def is_mapped(array: Any) -> bool:
+    """Whether an array is a view of a mapped file, in the end."""
+    while array is not None and not isinstance(array, (np.memmap, mmap.mmap)):
+        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
+    return array is not None
+
+
+def make_scratch(size: int, dtype: Any, like: NDArray) -> NDArray:
+    """Zeros to write to, (size,): in a temporary file without a name, if `like` is mapped and they are many.
+
+    The system may write what a file holds to disk when memory is short, so that it counts as no memory of the process.
+    """
+    n_bytes = size * np.dtype(dtype).itemsize
+    if n_bytes < LEAST_MAPPED or not is_mapped(like):
+        return np.zeros(size, dtype)
+    try:
+        with tempfile.TemporaryFile(prefix="tailwise-") as file:
+            _reserve(file, n_bytes)
+            return np.frombuffer(mmap.mmap(file.fileno(), n_bytes), dtype)
+    except OSError as error:
+        msg = (
+            f"Candidates that are in a store need a temporary file of {n_bytes / 1e9:.1f} GB. Making it in "
+            f"{tempfile.gettempdir()} failed: {error.strerror or error}. Set TMPDIR to a folder with more space."
+        )
+        raise MachineError(msg) from error
+
+
+def _reserve(file: Any, n_bytes: int) -> None:
+    """Take the space on disk now: a process that writes to a mapped file on a full disk is ended by the system."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, n_bytes)
+        return
+    for first in range(0, n_bytes, BLOCK):
+        file.write(bytes(min(BLOCK, n_bytes - first)))
+    file.flush()
