@@ -108,9 +108,7 @@ def test_get_from_an_archive(capsys, tmp_path, archive, monkeypatch):
     )
     code, out, err = call(capsys, "data", "get", "wiki10-31k", "--archive", "a.zip")
     assert (code, out) == (2, "")
-    assert re.search(
-        r"must not exist\. Got Wiki10-31K, which exists\. .*Use overwrite=True \(--overwrite\) to replace it\.\n", err
-    )
+    assert re.search(r"must not exist\. Got Wiki10-31K, which exists\. .*Use --overwrite to replace it\.\n", err)
     assert call(capsys, "data", "get", "wiki10-31k", "--archive", "a.zip", "--overwrite", "--quiet") == (0, "", "")
 
 

@@ -43,7 +43,7 @@ def test_selections_in_any_format(data, expected, output, capsys):
     assert main(["evaluate", "truth.npz", output, "--format", "json", "-k", "2"]) == 0
     assert json.loads(capsys.readouterr().out) == dict(tw.evaluate(data.truth, expected, k=2))
     assert select("probabilities.npz", output) == 2
-    assert "which exists. Use overwrite=True (--overwrite)" in capsys.readouterr().err
+    assert "which exists. Use --overwrite" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("output", ["out.txt", "out.jsonl", "out.parquet"])

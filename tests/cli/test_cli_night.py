@@ -98,7 +98,7 @@ FAULTS = {
     ),
     "no such table": (
         "[xyz]\n",
-        "line 1: [xyz] is not a command of tailwise. There are: calibrate, convert,",
+        "line 1: [xyz] is not a command of tailwise. There are: calibrate, certify, convert,",
     ),
     "dotted table": (
         "[ selct . x ]\n",
@@ -188,7 +188,7 @@ def test_messages_as_json(place, capsys):
     assert main([*SELECT, "--log-format", "json", "-k", "61"]) == 2
     line = json.loads(capsys.readouterr().err)
     assert line["level"] == "error"
-    assert line["message"].startswith("k must be an integer between 1 and 60")
+    assert line["message"].startswith("-k must be an integer between 1 and 60")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", line["time"])
 
 

@@ -43,7 +43,7 @@ def test_elsewhere_and_quietly(place, capsys):
 def test_a_page_is_replaced_only_when_asked_for(place, capsys):
     (place / "page.html").write_text("precious")
     assert main(["report", "out", "-o", "page.html", *ALPHAS]) == 2
-    assert "Got page.html, which exists. Use overwrite=True (--overwrite) to replace it." in capsys.readouterr().err
+    assert "Got page.html, which exists. Use --overwrite to replace it." in capsys.readouterr().err
     assert (place / "page.html").read_text() == "precious"
     assert main(["report", "out", "-o", "page.html", *ALPHAS, "--overwrite"]) == 0
     assert (place / "page.html").stat().st_size > 1_000_000

@@ -243,7 +243,7 @@ def test_only_an_earlier_run_is_replaced_and_only_when_asked_for(place, capsys):
     assert main([*RUN, "--quiet"]) == 0
     (place / "out" / "probabilities.npz").unlink()
     assert main([*RUN]) == 2
-    assert "Got out, which exists. Use overwrite=True (--overwrite) to replace it." in capsys.readouterr().err
+    assert "Got out, which exists. Use --overwrite to replace it." in capsys.readouterr().err
     assert not (place / "out" / "probabilities.npz").exists()
     assert main([*RUN, "--overwrite", "--quiet"]) == 0
     assert (place / "out" / "probabilities.npz").exists()

@@ -109,7 +109,7 @@ def test_an_output_that_exists_is_replaced_only_when_asked_for(run, folder):
     refused = run(folder, *arguments)
     assert refused.code == 2
     assert re.fullmatch(
-        r"tailwise: error: .*chosen\.npz, which exists\. Use overwrite=True \(--overwrite\) to replace it\.\n",
+        r"tailwise: error: .*chosen\.npz, which exists\. Use --overwrite to replace it\.\n",
         refused.err,
     )
     assert (folder / "chosen.npz").read_bytes() == b"precious"

@@ -131,7 +131,7 @@ def test_outputs_that_exist_are_replaced_only_when_asked_for(place, capsys, name
     (place / name).write_bytes(b"precious")
     arguments = "train", "data", "-o", "model.tree", "--calibrator", "calibrator.npz", "--folds", "2", *QUICK
     assert main([*arguments]) == 2
-    assert f"Got {name}, which exists. Use overwrite=True (--overwrite)" in capsys.readouterr().err
+    assert f"Got {name}, which exists. Use --overwrite" in capsys.readouterr().err
     assert (place / name).read_bytes() == b"precious"
     assert main([*arguments, "--overwrite"]) == 0
     assert LabelTree.load("model.tree").n_labels_ == Calibrator.load("calibrator.npz").n_labels_ == 30
@@ -207,7 +207,7 @@ ERRORS = {
     "suffix": (PREDICT.replace("p.npz", "p.docx"), r"must end in a known suffix"),
     "exists": (
         PREDICT.replace("p.npz", "fewer.npz"),
-        r"Got fewer\.npz, which exists\. Use overwrite=True \(--overwrite\)",
+        r"Got fewer\.npz, which exists\. Use --overwrite",
     ),
 }
 

@@ -42,8 +42,10 @@ class CommandParser(argparse.ArgumentParser):
         path = _find_path(args) if self.takes_config else None
         lists = {} if path is None else self._set_values(path)
         options, others = super().parse_known_args(args, namespace)
-        if self.takes_config and options.config != path:
-            self.error(f"{FLAG} must be written in full, and once")
+        if self.takes_config:
+            options.actions = self._actions  # for messages
+            if options.config != path:
+                self.error(f"{FLAG} must be written in full, and once")
         for name, value in lists.items():
             if getattr(options, name) is None:
                 setattr(options, name, value)

@@ -16,6 +16,7 @@ from tailwise import __version__
 from tailwise.cli.announce import drop_output, messages_shown, tell, usable_streams
 from tailwise.cli.config_file import CommandParser
 from tailwise.cli.exit_codes import HELP, describe_error
+from tailwise.cli.option_words import in_options
 from tailwise.cli.signals import Signals, signals_caught
 from tailwise.errors import EmptySlotsWarning, TailwiseError, UnknownIdsWarning
 
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with usable_streams(), signals_caught() as signals, warnings.catch_warnings():
         warnings.simplefilter("default", EmptySlotsWarning)
         warnings.simplefilter("default", UnknownIdsWarning)
-        log = argparse.Namespace(as_json=_asks_for_json(arguments))
+        log = argparse.Namespace(as_json=_asks_for_json(arguments), actions=())
         try:
             code = _run(arguments, signals, log)
             sys.stdout.flush()
@@ -69,7 +70,7 @@ def _run(arguments: Sequence[str] | None, signals: Signals, log: argparse.Namesp
     is_quiet = options.quiet or (_is_set(QUIET) and not options.verbose)
     options.progress = not options.quiet and (sys.stderr.isatty() or not is_quiet)  # as a bar, or as messages
     signals.may_end_at_once = not getattr(options, "keep_partial", False)
-    log.as_json = options.log_format == "json"
+    log.as_json, log.actions = options.log_format == "json", options.actions
     level = logging.DEBUG if options.verbose else logging.WARNING if is_quiet else logging.INFO
     with messages_shown(level, as_json=log.as_json):
         return options.run(options)
@@ -83,6 +84,8 @@ def _explain(error: BaseException, log: argparse.Namespace) -> int:
     if isinstance(error, OSError) and not isinstance(error, TailwiseError) and error.filename is None:
         drop_output()
     code, words = describe_error(error, DEBUG)
+    if isinstance(error, TailwiseError):
+        words = f"error: {in_options(str(error), log.actions)}"
     if words:
         words = words.removeprefix("error: ") if log.as_json else words  # which the level says
         tell(words, logging.ERROR, as_json=log.as_json)

@@ -1,0 +1,32 @@
+"""Error messages in the words of the command line: Python speaks of arguments, the command line of options."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable
+
+# What an argument may be in Python only: on the command line, its option is left out.
+OR_NONE = re.compile(r",? or None(?: for [^.,]*)?(?=[.,])")
+# What a message says in both words already.
+IN_BOTH = re.compile(r"\w+=\S+?(?: \((-[^)]*)\)|, (?=-))")
+QUOTES = "\"'"
+ASSIGNED = re.compile(r"""\b(\w+)=('[^']*'|"[^"]*"|[\w.]+)""")
+
+
+def in_options(message: str, actions: Iterable[argparse.Action]) -> str:
+    """Return a message about an argument with the names of the options in the place of those of arguments."""
+    flags = {action.dest: action.option_strings[-1] for action in actions if action.option_strings}
+    first, _, rest = message.partition(" ")
+    if first in flags and rest.startswith(("must ", "needs ")):
+        message = f"{flags[first]} {OR_NONE.sub('', rest)}"
+
+    def as_option(found: re.Match[str]) -> str:
+        flag = flags.get(found[1], "-")
+        return f"{flag} {found[2].strip(QUOTES)}" if flag.startswith("--") else found[0]
+
+    message = ASSIGNED.sub(as_option, IN_BOTH.sub(r"\1", message))
+    for name, flag in flags.items():
+        if "_" in name:  # no word of English
+            message = re.sub(rf"(?<![\w-]){name}\b", flag, message)
+    return message
