@@ -16,7 +16,7 @@ import pytest
 
 import tailwise as tw
 from tailwise.datasets import zipf_candidates
-from tailwise.engines import Dask, dask_cluster, dask_messages
+from tailwise.engines import Dask, dask_cluster, dask_messages, dask_workers
 from tailwise.errors import ClusterError, InputError
 
 distributed = pytest.importorskip("distributed")
@@ -235,7 +235,7 @@ def test_what_is_no_client():
 
 @pytest.mark.parametrize("client", [2], indirect=True)
 def test_workers_of_another_version(client, store, monkeypatch):
-    monkeypatch.setattr(dask_cluster, "release", lambda: "9.9")
+    monkeypatch.setattr(dask_workers, "release", lambda: "9.9")
     with pytest.raises(ClusterError, match=r"has tailwise .*, this process 9\.9"):
         select(store, CASES[0], engine=Dask(client))
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tailwise.certificates.spread_bound import SpreadBound
 from tailwise.engines import Engine
 from tailwise.inputs.scratch import make_scratch
 from tailwise.kernels.rows import Columns, make_workbench
@@ -41,34 +42,48 @@ class Prices:
 
 
 class Bound:
-    """The upper bound as a function of the prices, and its descent; an instance takes `room` candidates."""
+    """The upper bound as a function of the prices, and its descent; an instance takes `room` candidates.
 
-    def __init__(self, worth: Worth, columns: Columns, room: NDArray, engine: Engine) -> None:
+    On a cluster, workers look for the best sets, and no shares are kept: they are as many as the candidates.
+    """
+
+    def __init__(
+        self, worth: Worth, columns: Columns, room: NDArray, engine: Engine, elsewhere: SpreadBound | None = None
+    ) -> None:
         self.worth, self.columns, self.room, self.engine = worth, columns, room, engine
+        self._elsewhere = elsewhere
         sizes = np.diff(columns.indptr)
         m = sizes.size
         largest = int(sizes.max(initial=0))
-        self._benches = [make_workbench(largest, worth.nodes.linear.shape[2]) for _ in range(engine.workers)]
+        n_benches = engine.workers if elsewhere is None else 0
+        self._benches = [make_workbench(largest, worth.nodes.linear.shape[2]) for _ in range(n_benches)]
         self._sizes, self._bounds = np.zeros(m, dtype=np.int64), np.zeros(m)
-        self.shares = make_scratch(columns.values.size, np.uint16, columns.values)
+        self.shares = make_scratch(columns.values.size if elsewhere is None else 0, np.uint16, columns.values)
         shares = columns.indptr[-1] * np.arange(1, engine.workers) / engine.workers
         self._edges = [0, *np.searchsorted(columns.indptr, shares).tolist(), m]
 
     def at(self, prices: NDArray, rate: float) -> tuple[float, NDArray]:
         """The bound, and for each instance how many labels too many want it."""
+        counts = self._count(prices, rate)
+        paid = self.room * prices
+        lost = ROUNDING * (np.abs(paid).sum() + np.abs(self._bounds).sum())
+        # Prices cancel between the two sums, so the share that nodes may lose is one of the worth of the best sets.
+        worth = self._bounds.sum() + (counts * prices).sum()
+        # Where prices tie with gains these sets may be empty, and the bound itself is the scale.
+        lost += NODES * max(abs(worth), abs(paid.sum() + self._bounds.sum())) if self.worth.has_nodes else 0.0
+        return float(paid.sum() + self._bounds.sum() + lost), counts - self.room
+
+    def _count(self, prices: NDArray, rate: float) -> NDArray:
+        """Bring the bounds of all labels up to date; returns how many best sets each instance is in."""
+        if self._elsewhere is not None:
+            return self._elsewhere.at(prices, self._sizes, self._bounds)
         counts = np.zeros((self.engine.workers, prices.size), dtype=np.int32)
 
         def bound(part: int, first: int, last: int) -> None:
             bound_part(*self._to_bound(prices, rate, counts[part], part), first, last)
 
         self.engine.share(self._edges, bound)
-        paid = self.room * prices
-        lost = ROUNDING * (np.abs(paid).sum() + np.abs(self._bounds).sum())
-        # Prices cancel between the two sums, so the share that nodes may lose is one of the worth of the best sets.
-        worth = self._bounds.sum() + (counts.sum(axis=0) * prices).sum()
-        # Where prices tie with gains these sets may be empty, and the bound itself is the scale.
-        lost += NODES * max(abs(worth), abs(paid.sum() + self._bounds.sum())) if self.worth.has_nodes else 0.0
-        return float(paid.sum() + self._bounds.sum() + lost), counts.sum(axis=0) - self.room
+        return counts.sum(axis=0)
 
     def call(self) -> tuple[Any, tuple[Any, ...]]:
         """The kernel, with arguments of the types that it is called with."""

@@ -12,6 +12,8 @@ from tailwise.certificates.certificate import Certificate
 from tailwise.certificates.prices import NODES, Bound, Prices, descend
 from tailwise.certificates.provable import check_formulas
 from tailwise.certificates.repair import repair
+from tailwise.certificates.spread_bound import SpreadBound
+from tailwise.engines.spreading import is_elsewhere
 from tailwise.kernels.label_ascent import make_row_prices, price_rows
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ def prove(
         start, least, room = _starting_prices(problem, outcome)
         offset = expectation.value(expectation.start(np.ones(problem.candidates.n_labels)))
         offset += NODES * abs(offset) if expectation.uses_nodes else 0.0
-        bound = Bound(worth, problem.candidates.columns(problem.engine), room, problem.engine)
+        bound = _make_bound(problem, worth, room, needs_shares=climb is not None)
         for prices in descend(bound, start, least, rounds):
             observer.told("proof", [upper + offset for upper in prices.history], 0, outcome.state)
             is_last = len(prices.history) == rounds or prices.is_settled or not observer.goes_on()
@@ -97,6 +99,14 @@ def prove(
         return outcome, None
     seconds = time.perf_counter() - begin
     return outcome, Proof(prices, offset, _largest_fill(worth), seconds, outcome.interrupted)
+
+
+def _make_bound(problem: Problem, worth: Worth, room: NDArray, *, needs_shares: bool) -> Bound:
+    """The bound of all labels; on a cluster where it is not also to tell how often candidates are in best sets."""
+    engine, columns, elsewhere = problem.engine, problem.candidates.columns(problem.engine), None
+    if not needs_shares and is_elsewhere(engine, columns.values.size):
+        elsewhere = SpreadBound(worth, problem.expectation.recipe, columns, engine)
+    return Bound(worth, columns, room, engine, elsewhere)
 
 
 def _is_close(problem: Problem, outcome: Outcome, prices: Prices, offset: float, proving: Proving) -> bool:

@@ -7,20 +7,16 @@ heard of it: the moves that were settled. Rows that want to move come back. Task
 from __future__ import annotations
 
 import os
-import pkgutil
 import secrets
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tailwise.engines.dask_messages import (
-    Files,
     Packed,
     Part,
     Placed,
@@ -28,12 +24,12 @@ from tailwise.engines.dask_messages import (
     narrowed,
     pack,
     propose_on_worker,
-    release,
     size_of,
     unpack,
 )
+from tailwise.engines.dask_workers import ATTEMPTS, LOST, Cluster, Job
 from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads
-from tailwise.errors import ClusterError, InputError, extra_needed
+from tailwise.errors import extra_needed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,29 +40,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Dask", "local_cluster"]
 
-ATTEMPTS = 4  # for a part of a group, after its worker was lost
-POLL = 2.0  # seconds between two looks at which workers are there
 T, Q = 0, 1  # columns of State.counts
 
 
-class Job(NamedTuple):
-    """A part of a group, the worker that it was given to, and how often that was tried before."""
-
-    piece: tuple[int, int]
-    address: str
-    attempt: int
-
-
-class Preparation(NamedTuple):
-    """Tasks that prepare a worker, and when others are asked instead of it."""
-
-    version: Any  # the task that tells its version
-    kernels: Any  # the task that imports kernels
-    patient_until: float
-
-
-class Dask:
-    """An engine whose proposals are made on a Dask cluster; everything else runs on the threads of this machine.
+class Dask(Cluster):
+    """An engine whose proposals are made on a Dask cluster, as is all else that reads every candidate and pays there.
 
     Parameters
     ----------
@@ -84,7 +62,7 @@ class Dask:
     workers : int
         Threads of this machine.
     messages : tuple of str
-        The bytes sent in each pass.
+        The bytes sent in each pass, and beside them.
 
     Notes
     -----
@@ -93,36 +71,14 @@ class Dask:
     """
 
     def __init__(self, client: Any, *, folder: str | os.PathLike[str] | None = None, patience: float = 30.0) -> None:
-        self._patience, self._folder = float(patience), folder
-        self._client, self._is_own = self._connect(client)
-        self._prepared: dict[str, Preparation] = {}
-        for address in self._client.nthreads():  # while this process is busy with other things
-            self._prepare(address)
+        super().__init__(client, folder, float(patience))
         self._threads = Threads(None)
         self.workers = self._threads.workers
-        self._temporary = ""
         self._recipe: Any = None
         self._mark: tuple[float, ...] = ()
         self._passes: list[list[int]] = []
         self._begins_pass = True
         self._forget()
-
-    def _connect(self, client: Any) -> tuple[Any, bool]:
-        with extra_needed("The engine Dask needs distributed", "'tailwise[dask]'"):
-            from distributed import Client
-        if isinstance(client, Client):
-            return client, False
-        if not isinstance(client, str):
-            msg = f"client must be a distributed.Client or the address of a scheduler. Got {type(client).__name__}."
-            raise InputError(msg)
-        try:
-            return Client(client, timeout=self._patience), True
-        except (OSError, ValueError) as error:
-            msg = (
-                f"The scheduler at {client} did not answer within {self._patience:g} seconds: {error}. "
-                "Check the address and that it runs: dask scheduler."
-            )
-            raise ClusterError(msg) from error
 
     def __enter__(self) -> Dask:
         self._threads.__enter__()
@@ -130,20 +86,16 @@ class Dask:
 
     def __exit__(self, *error: Any) -> None:
         self._threads.__exit__(*error)
-        shutil.rmtree(self._temporary, ignore_errors=True)
-        self._temporary = ""
+        self._files.remove()
+        self._kept.clear()
         self._forget()
-
-    def close(self) -> None:
-        """Close the client, if this engine has opened it."""
-        if self._is_own:
-            self._client.close()
 
     @property
     def messages(self) -> tuple[str, ...]:
+        steps = [(f"Pass {number}", *both) for number, both in enumerate(self._passes, 1)]
+        steps += [("Other steps", *self._elsewhere)] if any(self._elsewhere) else []
         return tuple(
-            f"Pass {number}: {sent:,} bytes sent to the workers, {came:,} bytes came back."
-            for number, (sent, came) in enumerate(self._passes, 1)
+            f"{name}: {sent:,} bytes sent to the workers, {came:,} bytes came back." for name, sent, came in steps
         )
 
     def shares(self, n_entries: int) -> bool:
@@ -173,7 +125,7 @@ class Dask:
         moves.counts[: group.size] = 0
 
         def snapshot() -> Snapshot:
-            return Snapshot(self._files_of(rows), self._recipe, narrowed(slots), narrowed(positions), state)
+            return Snapshot(self._files.of(rows), self._recipe, narrowed(slots), narrowed(positions), state)
 
         threads = self._find_workers()
         edges = np.cumsum([0, *threads.values()]) * group.size // sum(threads.values())
@@ -222,37 +174,7 @@ class Dask:
             self._placed = state.nodes.placed_for.copy()
             self._log.append(Placed(labels, state.nodes.linear[labels], state.nodes.product[labels]))
 
-    def _files_of(self, rows: Rows) -> Files:
-        """The files of the candidates; those that are in memory only are written."""
-        return Files(*(_file_of(array) or self._write(name, array) for name, array in rows._asdict().items()))
-
-    def _write(self, name: str, array: NDArray) -> str:
-        if not self._temporary:
-            self._temporary = tempfile.mkdtemp(prefix="tailwise-", dir=self._folder)
-        path = os.path.join(self._temporary, f"{name}.npy")
-        if not os.path.exists(path):
-            np.save(path, array)
-        return path
-
     # Tasks
-
-    def _find_workers(self) -> dict[str, int]:
-        """The threads of each worker, by address; waits for workers where there are none."""
-        end = time.monotonic() + self._patience
-        while not (found := self._client.nthreads()):
-            if time.monotonic() > end:
-                self._refuse("it has no workers (any more)")
-            time.sleep(0.05)
-        return dict(sorted(found.items()))
-
-    def _refuse(self, reason: str) -> NoReturn:
-        raise self._failure(reason)
-
-    def _failure(self, reason: str) -> ClusterError:
-        return ClusterError(
-            f"The cluster at {self._client.scheduler.address} must make proposals. It cannot: {reason}. Start workers "
-            "with tailwise on them, and call again; with checkpoint= (--checkpoint) it goes on from the last pass."
-        )
 
     def _submit(self, job: Job, group: NDArray, snapshot: Callable[[], Snapshot]) -> tuple[Any, Job]:
         """Send a task with what its worker does not know yet; that may be another worker, if this one is gone."""
@@ -284,12 +206,8 @@ class Dask:
         for _ in range(ATTEMPTS):
             job = job._replace(address=self._find_ready(job, tried))
             tried.add(job.address)
-            kind, answer, _ = self._answer_of(self._prepare(job.address).version)
-            if kind == "lost":
-                self._prepared.pop(job.address, None)
+            if not self._check_release(job.address):
                 continue
-            if answer != release():
-                self._refuse(f"the worker at {job.address} has tailwise {answer}, this process {release()}")
             with suppress(OSError, TimeoutError):
                 return job, self._client.scatter(message, workers=[job.address], hash=False)
         reason = f"{ATTEMPTS} attempts to send totals to a worker failed, at last to {job.address}"
@@ -307,27 +225,11 @@ class Dask:
                 return job.address if job.address in ready else ready[job.piece[0] % len(ready)]
             time.sleep(0.05)
 
-    def _prepare(self, address: str) -> Preparation:
-        """The task by which a worker tells its version of tailwise, after which it imports kernels; begun once.
-
-        A function of Python's own does it: one of ours would end a worker that does not have it.
-        """
-        if address not in self._prepared:
-            version, kernels = (
-                self._client.submit(
-                    pkgutil.resolve_name, name, key=f"prepare-{secrets.token_hex(4)}", workers=[address], pure=False
-                )
-                for name in ("tailwise:__version__", "tailwise.kernels.row_ascent:__name__")
-            )
-            self._prepared[address] = Preparation(version, kernels, time.monotonic() + self._patience)
-        return self._prepared[address]
-
     def _collect(self, jobs: dict[Any, Job], group: NDArray, snapshot: Any, moves: Moves) -> None:
         """Take the answers that are there, and ask again where there is none to be had."""
         for future in self._wait(jobs):
             job = jobs.pop(future)
-            lost: tuple[str, Any, str] = ("lost", "a lost worker", "")
-            kind, answer, address = self._answer_of(future) if future.done() else lost
+            kind, answer, address = self._answer_of(future) if future.done() else LOST
             if kind == "moves":
                 self._known[address] = self._version
                 self._passes[-1][1] += size_of(answer)
@@ -341,36 +243,11 @@ class Dask:
             again = Job(job.piece, self._choose_worker(address, job), job.attempt + 1)
             jobs.update([self._submit(again, group, snapshot)])
 
-    def _wait(self, jobs: dict[Any, Job]) -> list[Any]:
-        """The tasks that are done, or whose worker is gone."""
-        from distributed import wait
-
-        try:
-            return list(wait(list(jobs), timeout=POLL, return_when="FIRST_COMPLETED").done)
-        except TimeoutError:
-            present = self._find_workers()
-            return [future for future, job in jobs.items() if job.address not in present]
-
     def _choose_worker(self, address: str, job: Job) -> str:
         """The worker that answered, or another one than that which did not."""
         addresses = list(self._find_workers())
         others = [each for each in addresses if each != job.address] or addresses
         return address if address in addresses else others[job.piece[0] % len(others)]
-
-    def _answer_of(self, future: Any) -> tuple[str, Any, str]:
-        from distributed import KilledWorker
-        from distributed.client import FutureCancelledError
-        from distributed.comm import CommClosedError
-
-        try:
-            found = future.result(timeout=None if future.done() else self._patience)
-            return found if isinstance(found, tuple) else ("prepared", found, "")
-        except (KilledWorker, FutureCancelledError, CommClosedError, TimeoutError) as error:
-            return "lost", error, ""
-        except FileNotFoundError as error:
-            self._refuse(f"a worker does not see {error.filename}: give a store, or a folder=, that all workers see")
-        except ModuleNotFoundError as error:
-            self._refuse(f"a worker has no {error.name}")
 
 
 @contextmanager
@@ -385,14 +262,3 @@ def local_cluster(n_workers: int) -> Iterator[str]:
 def _mark_of(state: State, positions: NDArray) -> tuple[float, ...]:
     """Numbers that differ if others changed the totals or the positions."""
     return (*state.counts[:, [T, Q]].sum(axis=0).tolist(), float(positions.sum(dtype=np.int64)), id(positions))
-
-
-def _file_of(array: NDArray) -> str:
-    """The .npy file that an array is a map of, from its first number to its last; else nothing."""
-    base: Any = array
-    while base is not None and not isinstance(base, np.memmap):
-        base = getattr(base, "base", None)
-    if base is None or not str(base.filename).endswith(".npy"):
-        return ""
-    is_whole = base.size == array.size and base.dtype == array.dtype and base.ctypes.data == array.ctypes.data
-    return os.path.abspath(str(base.filename)) if is_whole else ""

@@ -8,12 +8,15 @@ a worker settles the moves that the driver has settled, in the same order, by th
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tailwise.engines.dask_files import open_shared
+from tailwise.engines.spreading import own_copy
 from tailwise.engines.threads import Threads
 
 if TYPE_CHECKING:
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
     from tailwise.kernels.rows import Rows
 
 __all__ = [
-    "Files",
     "Packed",
     "Part",
     "Placed",
@@ -33,19 +35,12 @@ __all__ = [
     "pack",
     "propose_on_worker",
     "release",
+    "run_on_worker",
     "size_of",
     "unpack",
 ]
 
 MOST_KEPT = 4  # searches of which a worker keeps a copy
-
-
-class Files(NamedTuple):
-    """Where workers find the candidates: three .npy files."""
-
-    indptr: str
-    labels: str
-    values: str
 
 
 class Packed(NamedTuple):
@@ -80,7 +75,7 @@ class Part(NamedTuple):
 class Snapshot(NamedTuple):
     """All that a search changes, and what its terms are made of."""
 
-    files: Files
+    files: tuple[str, ...]  # of the candidates
     recipe: Any  # returns the terms; addresses of compiled formulas hold in one process only
     slots: NDArray  # of any type of integers, as are the positions
     positions: NDArray
@@ -162,6 +157,20 @@ def unpack(packed: Packed, moves: Moves, rows: NDArray) -> None:
         ours[rows] = theirs
 
 
+def run_on_worker(
+    task: Callable[..., Any], kind: Any, files: tuple[str, ...], arguments: tuple[Any, ...], kept: Any
+) -> tuple[str, Any, str]:
+    """The result of a task on arrays that this worker maps itself; integers in the smallest type that holds them."""
+    more = () if kept is None else (kept,)
+    return "found", _narrow(task(kind(*open_shared(files)), *more, *own_copy(arguments))), _worker().address
+
+
+def _narrow(found: Any) -> Any:
+    if isinstance(found, tuple):
+        return tuple(map(_narrow, found))
+    return narrowed(found) if isinstance(found, np.ndarray) and found.dtype.kind in "iu" else found
+
+
 def propose_on_worker(
     search: str,
     version: int,
@@ -217,8 +226,8 @@ def _make_copy(snapshot: Snapshot, version: int) -> Copy:
     from tailwise.kernels.row_ascent import make_buffers
     from tailwise.kernels.rows import Rows
 
-    rows = Rows(*(_read_only(np.load(path, mmap_mode="r")) for path in snapshot.files))
-    terms, state = snapshot.recipe()[0], _own(snapshot.state)
+    rows = Rows(*open_shared(snapshot.files))
+    terms, state = snapshot.recipe()[0], own_copy(snapshot.state)
     _, touched = make_buffers(state.counts.shape[0], state.counts.shape[0], 1)  # room for every label
     return Copy(
         version,
@@ -230,19 +239,6 @@ def _make_copy(snapshot: Snapshot, version: int) -> Copy:
         state,
         touched,
     )
-
-
-def _own(state: Any) -> Any:
-    """A copy that may be written to: arrays from a message may not."""
-    if isinstance(state, tuple):
-        return type(state)(*map(_own, state))
-    return np.array(state) if isinstance(state, np.ndarray) else state
-
-
-def _read_only(array: NDArray) -> NDArray:
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
 
 
 def _settle(copy: Copy, packed: Packed) -> None:

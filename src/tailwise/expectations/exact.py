@@ -7,15 +7,15 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tailwise.engines import Engine, Threads
+from tailwise.engines import Engine
 from tailwise.expectations.distributions import expect_by_probabilities
-from tailwise.expectations.expectation import NO_LABELS, NO_LAWS, NO_NODES, Recipe
+from tailwise.expectations.expectation import NO_LABELS, NO_LAWS, NO_NODES, ONE_THREAD, Recipe
 from tailwise.expectations.quadrature import Quadrature
 from tailwise.expectations.terms import (
     check_terms,
     count_positions,
+    gather,
     list_blocks,
-    locate,
     make_terms,
     make_worth,
     raise_failure,
@@ -29,6 +29,7 @@ from tailwise.kernels import label_state as totals
 from tailwise.kernels import nodes as kernels
 from tailwise.kernels.label_state import State
 from tailwise.kernels.laws import HITS, MISSES, Laws, count_laws
+from tailwise.kernels.rows import Rows
 from tailwise.kernels.set_worth import Worth
 from tailwise.utilities.utility import Batch, Mixture, Utility
 
@@ -36,7 +37,6 @@ from tailwise.utilities.utility import Batch, Mixture, Utility
 MOST_EXPECTED, LAW_WIDTH = 8.0, 32
 # A state that is counted anew keeps nodes that were placed for nearly the number of instances that a label has.
 NEARLY = 1.1
-ONE_THREAD = Threads(1)
 INSTANCES_AT_ONCE = 1 << 20
 NO_BLOCKS = np.empty(0, dtype=np.int64)
 ALL_LABELS, NOTHING = np.empty(0, dtype=np.bool_), np.empty((0, 1), dtype=np.int32)
@@ -91,18 +91,19 @@ class Exact:
         totals.refresh(self.terms, state)
         return state
 
-    def count(self, positions: NDArray, others: NDArray = NO_LABELS) -> State:
-        q = self._count_labels(positions) + np.bincount(others, minlength=self.candidates.n_labels)
-        return self._count(positions, others, self._place_nodes(q + self.context.q))
+    def count(self, positions: NDArray, others: NDArray = NO_LABELS, rows: Rows | None = None) -> State:
+        rows = self.candidates.rows if rows is None else rows
+        q = self._count_labels(positions, rows) + np.bincount(others, minlength=self.candidates.n_labels)
+        return self._count(positions, others, self._place_nodes(q + self.context.q), rows)
 
     def recount(self, state: State, positions: NDArray) -> State:
         if not self.uses_nodes or self._has_context():
             return self.count(positions)
-        nodes, q = state.nodes, np.maximum(1.0, self._count_labels(positions))
+        nodes, q = state.nodes, np.maximum(1.0, self._count_labels(positions, self.candidates.rows))
         self._place_anew(nodes, ~self._quadrature.fits(q, nodes.placed_for, NEARLY), q)
         nodes.linear[:, kernels.SUM] = 0.0
         nodes.linear[:, kernels.WEIGHT], nodes.product[:, kernels.PRODUCT] = _split_blank(nodes)
-        return self._count(positions, NO_LABELS, nodes)
+        return self._count(positions, NO_LABELS, nodes, self.candidates.rows)
 
     def fits(self, state: State) -> bool:
         return not (self.uses_nodes and self._find_misfits(state).any())
@@ -112,7 +113,7 @@ class Exact:
             return
         is_wanted = self._find_misfits(state)
         self._place_anew(state.nodes, is_wanted, np.maximum(1.0, state.counts[:, totals.Q]))
-        self._count_nodes(positions, state.nodes, is_wanted)
+        self._count_nodes(positions, state.nodes, is_wanted, self.candidates.rows)
         totals.refresh(self.terms, state)
 
     def value(self, state: State) -> float:
@@ -152,7 +153,7 @@ class Exact:
 
     def value_of(self, chosen: Chosen) -> float:
         if not self.uses_laws:
-            return self.value(self.count(*locate(chosen, self.candidates)))
+            return self.value(self.count(*gather(chosen, self.candidates, self._engine)))
         plain = [part for part in self.utility.terms if part not in self._by_laws]
         by_laws = expect_by_probabilities(self._by_laws, self.candidates, chosen, self.batch, self.context)[0]
         value = float(by_laws.sum())
@@ -168,20 +169,20 @@ class Exact:
         """Labels whose nodes were placed for another number of instances than they have."""
         return ~self._quadrature.fits(np.maximum(1.0, state.counts[:, totals.Q]), state.nodes.placed_for)
 
-    def _count_labels(self, positions: NDArray) -> NDArray:
+    def _count_labels(self, positions: NDArray, rows: Rows) -> NDArray:
         """For how many instances each label is selected."""
-        rows, counts = self.candidates.rows, np.zeros(self.candidates.n_labels, dtype=np.int64)
+        counts = np.zeros(self.candidates.n_labels, dtype=np.int64)
         for first in range(0, positions.shape[0], INSTANCES_AT_ONCE):  # no array as large as all positions is made
             part = positions[first : first + INSTANCES_AT_ONCE]
             selected = (rows.indptr[first : first + part.shape[0], None] + part)[part >= 0]
             counts += np.bincount(rows.labels[selected], minlength=counts.size)
         return counts
 
-    def _count(self, positions: NDArray, others: NDArray, nodes: kernels.Nodes) -> State:
+    def _count(self, positions: NDArray, others: NDArray, nodes: kernels.Nodes, rows: Rows) -> State:
         """The state of a selection, with nodes in which nothing is selected yet."""
-        self._count_nodes(positions, nodes, ALL_LABELS)
+        self._count_nodes(positions, nodes, ALL_LABELS, rows)
         state = self._start_state(positions, nodes)
-        count_positions(self.candidates.rows, positions, others, self.terms, state)
+        count_positions(rows, positions, others, self.terms, state)
         raise_failure(self.utility)
         return state
 
@@ -210,8 +211,8 @@ class Exact:
         weights, products = _split_blank(nodes)
         weights[labels], products[labels] = nodes.linear[labels, kernels.WEIGHT], nodes.product[labels, kernels.PRODUCT]
 
-    def _count_nodes(self, positions: NDArray, nodes: kernels.Nodes, is_wanted: NDArray) -> None:
-        rows, engine = self.candidates.rows, self._engine
+    def _count_nodes(self, positions: NDArray, nodes: kernels.Nodes, is_wanted: NDArray, rows: Rows) -> None:
+        engine = self._engine
         if self.uses_nodes and positions.size:
             engine.share(
                 self.candidates.split_labels(engine.workers),

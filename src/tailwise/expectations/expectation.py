@@ -8,18 +8,22 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tailwise.engines import Threads
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.totals import Totals
 from tailwise.kernels.label_state import State, Terms
 from tailwise.kernels.laws import Laws
 from tailwise.kernels.nodes import Nodes
+from tailwise.kernels.rows import Rows
 from tailwise.kernels.set_worth import Worth
 from tailwise.utilities.utility import Batch, Utility
 
 NO_LABELS = np.empty(0, dtype=np.int32)
 NO_LAWS = Laws(np.empty(0, dtype=np.int32), np.empty((0, 2, 0)), np.empty((0, 2)))
 NO_NODES = Nodes(np.empty((0, 4, 0)), np.empty((0, 2, 0)), np.empty(0), 0, np.empty(0), np.empty((0, 0)))
+
+ONE_THREAD = Threads(1)
 
 Recipe = Callable[[], tuple[Terms, float]]
 
@@ -42,8 +46,8 @@ class Expectation(Protocol):
     def start(self, q: NDArray) -> State:
         """The state of nothing selected, for labels that will be selected about q times."""
 
-    def count(self, positions: NDArray, others: NDArray = NO_LABELS) -> State:
-        """The state of a selection given as positions within the rows.
+    def count(self, positions: NDArray, others: NDArray = NO_LABELS, rows: Rows | None = None) -> State:
+        """The state of a selection given as positions within the rows, by default those of the candidates.
 
         `others` are selected labels that are no candidates of their instance: of probability 0.
         """

@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.engines import Engine
+from tailwise.engines.spreading import cut_evenly, is_elsewhere, spread
 from tailwise.expectations.terms import Weighted
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.totals import Totals
 from tailwise.kernels import nodes as kernels
+from tailwise.kernels.rows import Rows
 from tailwise.utilities.utility import Batch, Ratio
 
 # Gauss-Laguerre nodes for s = exp(-v / c), and the share of the integrand's decay that c should be: with these,
@@ -140,9 +142,26 @@ class Quadrature:
     def multiply(self, nodes: kernels.Nodes, is_wanted: NDArray) -> None:
         """Multiply the generating function of the candidates into the nodes of labels; (0,) for all."""
         rows, edges = self._candidates.rows, self._candidates.split_labels(self._engine.workers)
+        if is_elsewhere(self._engine, rows.labels.size):
+            self._multiply_elsewhere(nodes, is_wanted)
+            return
         self._engine.share(
             edges, lambda _, first, last: kernels.multiply_generating(rows, nodes, is_wanted, first, last)
         )
+
+    def _multiply_elsewhere(self, nodes: kernels.Nodes, is_wanted: NDArray) -> None:
+        """The same on a cluster: only the nodes of the labels are sent, and what was multiplied comes back."""
+        m = self._batch.n_labels
+        labels = np.flatnonzero(is_wanted) if is_wanted.size else np.arange(m)
+        shares = np.concatenate([[0], np.cumsum(self._candidates.by_label.sizes[labels])])
+        pieces = [labels[first:last] for first, last in cut_evenly(shares, self._engine)]
+        parts = [(m, each, nodes.linear[each], nodes.product[each], nodes.n_plain) for each in pieces]
+
+        def put(number: int, found: tuple[NDArray, NDArray]) -> None:
+            each = pieces[number]
+            nodes.linear[each, kernels.WEIGHT], nodes.product[each, kernels.PRODUCT] = found
+
+        spread(self._engine, multiply_nodes, self._candidates.rows, parts, put)
 
     def constant(self) -> float:
         """Specificity of nothing selected in the batch."""
@@ -273,6 +292,22 @@ class Quadrature:
         """Negatives that are no candidates, at their mean."""
         sizes = self._candidates.by_label.sizes
         return np.maximum(0.0, self._batch.n_instances - sizes - self._rate - self._context.known_p)
+
+
+def multiply_nodes(
+    rows: Rows, n_labels: int, labels: NDArray, linear: NDArray, product: NDArray, n_plain: int
+) -> tuple[NDArray, NDArray]:
+    """Multiply the generating function of the candidates into the nodes of some labels; the new weights and products.
+
+    Arrays for all labels take no memory where nothing is written to them.
+    """
+    all_linear, all_product = (np.zeros((n_labels, *array.shape[1:])) for array in (linear, product))
+    all_linear[labels], all_product[labels] = linear, product
+    nodes = kernels.Nodes(all_linear, all_product, np.empty(0), n_plain, np.empty(0), np.empty((0, 0)))
+    is_wanted = np.zeros(n_labels, dtype=np.bool_)
+    is_wanted[labels] = True
+    kernels.multiply_generating(rows, nodes, is_wanted, int(labels[0]), int(labels[-1]) + 1)
+    return all_linear[labels, kernels.WEIGHT], all_product[labels, kernels.PRODUCT]
 
 
 def _put(linear: NDArray, rows: slice, first: int, columns: _Columns) -> None:

@@ -7,11 +7,12 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tailwise.expectations.expectation import NO_LABELS, NO_NODES, Recipe
+from tailwise.engines import Engine
+from tailwise.expectations.expectation import NO_LABELS, NO_NODES, ONE_THREAD, Recipe
 from tailwise.expectations.terms import (
     check_terms,
     count_positions,
-    locate,
+    gather,
     make_terms,
     make_worth,
     raise_failure,
@@ -22,6 +23,7 @@ from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.totals import Totals
 from tailwise.kernels.label_state import State, refresh
+from tailwise.kernels.rows import Rows
 from tailwise.kernels.set_worth import Worth
 from tailwise.utilities.utility import Batch, Utility
 
@@ -38,9 +40,12 @@ class SemiEmpirical:
     name = "semi"
     is_expensive = uses_nodes = uses_laws = False
 
-    def __init__(self, utility: Utility, candidates: Candidates, batch: Batch, context: Totals) -> None:
+    def __init__(
+        self, utility: Utility, candidates: Candidates, batch: Batch, context: Totals, engine: Engine = ONE_THREAD
+    ) -> None:
         check_terms(utility, batch)
         self.utility, self.candidates, self.batch, self.context = utility, candidates, batch, context
+        self._engine = engine
         self.recipe: Recipe = partial(make_terms, utility.terms, batch)
         self.terms, self._constant = self.recipe()
         self.is_linear = not (self.terms.formulas.size or self.terms.coverage.size)
@@ -50,9 +55,9 @@ class SemiEmpirical:
         refresh(self.terms, state)
         return state
 
-    def count(self, positions: NDArray, others: NDArray = NO_LABELS) -> State:
+    def count(self, positions: NDArray, others: NDArray = NO_LABELS, rows: Rows | None = None) -> State:
         state = start_state(self.batch, self.context)
-        count_positions(self.candidates.rows, positions, others, self.terms, state)
+        count_positions(self.candidates.rows if rows is None else rows, positions, others, self.terms, state)
         raise_failure(self.utility)
         return state
 
@@ -77,4 +82,4 @@ class SemiEmpirical:
         return self.worth
 
     def value_of(self, chosen: Chosen) -> float:
-        return self.value(self.count(*locate(chosen, self.candidates)))
+        return self.value(self.count(*gather(chosen, self.candidates, self._engine)))

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tailwise.engines import Engine
+from tailwise.engines.spreading import cut_evenly, is_elsewhere, spread
 from tailwise.errors import NumericalError, UtilityError
 from tailwise.expectations.expectation import NO_LAWS, NO_NODES, Expectation
 from tailwise.inputs.candidates import Candidates
@@ -148,6 +150,38 @@ def locate(chosen: Chosen, candidates: Candidates) -> tuple[NDArray, NDArray]:
     positions = np.empty_like(chosen.labels)
     find_positions(candidates.rows, chosen.labels, positions)
     return positions, chosen.labels[(positions < 0) & (chosen.labels >= 0)]
+
+
+def gather(chosen: Chosen, candidates: Candidates, engine: Engine) -> tuple[NDArray, NDArray, Rows]:
+    """The same as `locate`, and the rows that the positions are in: on a cluster, rows of nothing but the selection.
+
+    There, workers look the labels up, and the driver adds up what came, in the order in which it would have read it.
+    """
+    if not is_elsewhere(engine, candidates.n_entries):
+        return *locate(chosen, candidates), candidates.rows
+    labels, rows = chosen.labels, candidates.rows
+    is_candidate, values = np.empty(labels.shape, dtype=np.bool_), np.empty(labels.shape, rows.values.dtype)
+    ranges = cut_evenly(rows.indptr[: len(labels) + 1], engine)  # there may be further rows of what is excluded
+
+    def put(number: int, found: tuple[NDArray, NDArray]) -> None:
+        is_candidate[slice(*ranges[number])], values[slice(*ranges[number])] = found
+
+    spread(engine, look_up, rows, [(first, last, labels[first:last]) for first, last in ranges], put)
+    n, k = labels.shape
+    positions = np.where(is_candidate, np.arange(k, dtype=np.int32), np.int32(-1))
+    compact = Rows(np.arange(n + 1, dtype=np.int64) * k, np.array(labels).ravel(), values.ravel())
+    for array in compact:
+        array.flags.writeable = False  # as those of candidates, so that no second kernel is compiled
+    return positions, labels[~is_candidate & (labels >= 0)], compact
+
+
+def look_up(rows: Rows, first: int, last: int, labels: NDArray) -> tuple[NDArray, NDArray]:
+    """Whether labels are candidates of the instances first to last, and their probabilities."""
+    part, positions = rows._replace(indptr=rows.indptr[first : last + 1]), np.empty_like(labels)
+    find_positions(part, labels, positions)
+    is_candidate = positions >= 0
+    places = np.where(is_candidate, part.indptr[:-1, None] + positions, 0)
+    return is_candidate, np.where(is_candidate, rows.values[places], 0)
 
 
 def check_value(utility: Utility, value: float) -> float:

@@ -54,6 +54,7 @@ def evaluate(
     label_names: Any = None,
     label_weights: Any = None,
     instances: str = "common",
+    engine: Any = "threads",
     instance: str | None = None,
     label: str | None = None,
 ) -> Evaluation:
@@ -119,6 +120,8 @@ def evaluate(
     instances : {"common", "all"}
         If both inputs have ids: evaluate the instances in both, or also those in one of them, with no true or no
         chosen labels. How many there are on either side is part of the printed evaluation.
+    engine : "threads" or Engine
+        Where expected values are computed, as for :func:`select`; they do not depend on it.
     instance, label : str, optional
         The columns of ids in truth, if it is a table or a file of one, and in a selection and probabilities that have
         columns of these names, too. Default: columns with usual names.
@@ -178,6 +181,7 @@ def evaluate(
             "expectation": expectation,
             "condition_positives": condition_positives,
             "label_weights": own_weights,
+            "engine": engine,
         }
         judged_labels = Chosen(judged, true.shape[1])
         expected = expect_metrics(names, given, judged_labels, k, label_priors, propensity, by_instance.hits, **options)

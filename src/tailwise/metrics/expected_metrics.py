@@ -50,6 +50,7 @@ def expect_metrics(
     expectation: str = "exact",
     condition_positives: Any = None,
     label_weights: NDArray | None = None,
+    engine: Any = "threads",
 ) -> dict[str, float]:
     """Compute the expected value of each metric that is a utility; warn if the true positives say otherwise.
 
@@ -66,7 +67,12 @@ def expect_metrics(
     names = [name for name in names if _is_utility(name) and (name not in _PRECISIONS or slots.min() == slots.max())]
     a, b = propensity
     utilities = {name: f"ps-precision({a}, {b})" if name == "ps-precision" else name for name in names}
-    options = {"priors": priors, "expectation": expectation, "condition_positives": condition_positives}
+    options = {
+        "priors": priors,
+        "expectation": expectation,
+        "condition_positives": condition_positives,
+        "engine": engine,
+    }
     return {
         name: expected_utility(
             candidates, weighted_macro(as_utility(text, priors), label_weights), chosen, slots, **options

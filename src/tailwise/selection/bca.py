@@ -19,6 +19,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from tailwise.engines.spreading import cut_evenly, spread
 from tailwise.expectations.expectation import Expectation
 from tailwise.expectations.terms import locate, raise_failure
 from tailwise.inputs.chosen import EMPTY, Chosen
@@ -176,10 +177,24 @@ def complete(problem: Problem, positions: NDArray) -> bool:
 
 def take_best(problem: Problem, rows: Rows, slopes: NDArray = ONE, offsets: NDArray = ZERO) -> NDArray:
     """Positions of the labels of largest slope_j * eta + offset_j in each row, by default of the most probable."""
-    positions, least = empty_positions(problem), problem.rules.least
-    problem.engine.split(
-        least.size, lambda first, last: select_by_line(rows, slopes, offsets, least, positions, first, last)
-    )
+    positions, least, engine = empty_positions(problem), problem.rules.least, problem.engine
+    ranges = cut_evenly(rows.indptr, engine)
+    parts = [(first, last, slopes, offsets, least[first:last], problem.rules.width) for first, last in ranges]
+
+    def put(number: int, found: NDArray) -> None:
+        positions[slice(*ranges[number])] = found
+
+    spread(engine, best_in_rows, rows, parts, put)
+    return positions
+
+
+def best_in_rows(
+    rows: Rows, first: int, last: int, slopes: NDArray, offsets: NDArray, budgets: NDArray, width: int
+) -> NDArray:
+    """Positions of the labels of largest slope_j * eta + offset_j in the rows first to last."""
+    positions = np.empty((last - first, width), dtype=np.int32)
+    part = rows._replace(indptr=rows.indptr[first : last + 1])
+    select_by_line(part, slopes, offsets, budgets, positions, 0, last - first)
     return positions
 
 

@@ -33,6 +33,7 @@ def certify(
     target_gap: float = 1e-3,
     priors: Any = None,
     condition_positives: Any = None,
+    engine: Any = "threads",
     workers: int | None = None,
     seed: int = 0,
     on_pass: Callable[[Pass], Any] | None = None,
@@ -55,6 +56,8 @@ def certify(
     ----------
     probabilities, utility, k, expectation, fill, exclude, context, priors, condition_positives, workers, seed
         As for :func:`select`. The selection must not hold excluded pairs.
+    engine : "threads" or Engine
+        As for :func:`select`. On a cluster, workers look for the best sets of the labels of a given selection.
     instance, label, probability : str, optional
         As for :func:`select`.
     selection : Selection, array_like or path, optional
@@ -112,6 +115,7 @@ def certify(
             context=context,
             priors=priors,
             condition_positives=condition_positives,
+            engine=engine,
             workers=workers,
             seed=seed,
             proving=Proving(rounds, target_gap),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads
+from tailwise.engines.threads import MIN_SHARED_ENTRIES
 from tailwise.expectations.terms import check_value
 from tailwise.inputs.paths import Source
 from tailwise.inputs.totals import Totals
 from tailwise.selection.judging import judge
-from tailwise.selection.resolve import name_columns
+from tailwise.selection.resolve import choose_engine, name_columns
 from tailwise.utilities import Utility
 
 
@@ -23,6 +23,7 @@ def expected_utility(
     context: Totals | None = None,
     priors: Any = None,
     condition_positives: Any = None,
+    engine: Any = "threads",
     instance: str | None = None,
     label: str | None = None,
     probability: str | None = None,
@@ -45,6 +46,8 @@ def expected_utility(
     context, priors, condition_positives, instance, label, probability
         As for :func:`select`. What is excluded there does not change the value of a selection: excluded pairs count
         among the positives.
+    engine : "threads" or Engine
+        As for :func:`select`. The value does not depend on it.
 
     Returns
     -------
@@ -63,5 +66,5 @@ def expected_utility(
     source = Source.of(probabilities, columns=columns)
     more = {"context": context, "priors": priors, "condition_positives": condition_positives}
     judged = judge(source, utility, selection, k, expectation, columns=columns, **more)
-    with Threads(None, needs_one=judged.candidates.n_entries < MIN_SHARED_ENTRIES) as engine:
-        return check_value(judged.utility, judged.expect(expectation, engine).value_of(judged.chosen))
+    with choose_engine(engine, None, needs_one=judged.candidates.n_entries < MIN_SHARED_ENTRIES) as chosen:
+        return check_value(judged.utility, judged.expect(expectation, chosen).value_of(judged.chosen))

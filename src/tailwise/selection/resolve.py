@@ -55,6 +55,7 @@ __all__ = [
     "check_condition_positives",
     "check_context",
     "check_options",
+    "choose_engine",
     "describe_batch",
     "find_candidates",
     "make_expectation",
@@ -95,7 +96,8 @@ def resolve(request: Request) -> Problem:
     budgets = rules.budgets if rules.has_budget else None
     batch = describe_batch(candidates, budgets, priors, request.condition_positives, context, n_instances)
     name = _choose_expectation(request.expectation, utility)
-    engine = _choose_engine(request, utility, candidates)
+    needs_one = candidates.n_entries < MIN_SHARED_ENTRIES or _needs_one_thread(utility)
+    engine = choose_engine(request.engine, request.workers, needs_one=needs_one)
     expectation = make_expectation(name, utility, candidates, batch, context, engine)
     method = _choose_method(request.method, expectation, rules)
     if request.proving is not None:
@@ -162,7 +164,7 @@ def make_expectation(
     """An expectation by its name."""
     if name == "exact":
         return Exact(utility, candidates, batch, context, engine)
-    return SemiEmpirical(utility, candidates, batch, context)
+    return SemiEmpirical(utility, candidates, batch, context, engine)
 
 
 def describe_batch(
@@ -354,26 +356,22 @@ def _needs_one_thread(utility: Utility) -> bool:
     return any(not getattr(term, "compiled", True) for _, term in utility.terms)
 
 
-def _choose_engine(request: Request, utility: Utility, candidates: Candidates) -> Engine:
-    if not isinstance(request.engine, str):
-        _check_engine(request)
-        return request.engine
-    check_choice("engine", request.engine, ("threads",))
-    is_small = candidates.n_entries < MIN_SHARED_ENTRIES
-    return Threads(request.workers, needs_one=is_small or _needs_one_thread(utility))
-
-
-def _check_engine(request: Request) -> None:
-    missing = [name for name in ("workers", "shares", "propose", "split", "share") if not hasattr(request.engine, name)]
+def choose_engine(engine: Any, workers: int | None, *, needs_one: bool) -> Engine:
+    """An engine as it was given, or threads: one, if the work is too small to share or cannot be shared."""
+    if isinstance(engine, str):
+        check_choice("engine", engine, ("threads",))
+        return Threads(workers, needs_one=needs_one)
+    missing = [name for name in ("workers", "shares", "propose", "split", "share") if not hasattr(engine, name)]
     if missing:
         msg = (
-            f"engine must be 'threads' or an Engine. Got {type(request.engine).__name__}, which has no "
+            f"engine must be 'threads' or an Engine. Got {type(engine).__name__}, which has no "
             f"{', '.join(missing)}. See tailwise.engines.Engine."
         )
         raise InputError(msg)
-    if request.workers is not None:
-        msg = f"workers is for engine='threads'. Got {request.workers} beside an engine of its own. Leave it out."
+    if workers is not None:
+        msg = f"workers is for engine='threads'. Got {workers} beside an engine of its own. Leave it out."
         raise InputError(msg)
+    return engine
 
 
 def _is_quick(method: str, expectation: Expectation) -> bool:

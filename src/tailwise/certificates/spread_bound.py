@@ -1,0 +1,123 @@
+"""The bound on a cluster: each worker looks for the best sets of some labels, of which it keeps what they are worth."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tailwise.engines.spreading import cut_evenly, own_copy, spread
+from tailwise.inputs.scratch import make_scratch
+from tailwise.kernels.label_state import PARAMETERS, STRIDE, Terms
+from tailwise.kernels.rows import Columns, make_workbench
+from tailwise.kernels.set_worth import Worth
+from tailwise.kernels.slot_prices import bound_part
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tailwise.engines import Engine
+    from tailwise.expectations.expectation import Recipe
+
+__all__ = ["SpreadBound", "bound_labels_of"]
+
+MOST_KEPT = 8  # parts of which a worker keeps what sets are worth
+
+
+class WorthPart(NamedTuple):
+    """What sets of the labels first to last are worth, without addresses, which hold in one process only."""
+
+    key: str
+    first: int
+    last: int
+    recipe: Recipe  # makes the terms
+    factors: NDArray  # of the terms, which may say more of how formulas bend
+    worth: Any  # a Worth of these labels, with None for the terms
+
+
+class SpreadBound:
+    """The best sets of all labels at the prices of the instances, found by the workers of a cluster."""
+
+    def __init__(self, worth: Worth, recipe: Recipe, columns: Columns, engine: Engine) -> None:
+        self._columns, self._engine = columns, engine
+        ranges, key = cut_evenly(columns.indptr, engine), secrets.token_hex(6)
+        self._parts = [
+            WorthPart(f"{key}-{first}", first, last, recipe, worth.terms.factors, _cut_worth(worth, first, last))
+            for first, last in ranges
+        ]
+
+    def at(self, prices: NDArray, sizes: NDArray, bounds: NDArray) -> NDArray:
+        """Write the bounds and sizes of the best sets, (m,); returns how many of them each instance is in."""
+        counts = np.zeros(prices.size, dtype=np.int64)
+
+        def put(number: int, found: tuple[NDArray, NDArray, NDArray]) -> None:
+            nonlocal counts
+            labels = slice(self._parts[number].first, self._parts[number].last)
+            bounds[labels], sizes[labels], more = found
+            counts += more
+
+        arguments = [(prices, sizes[part.first : part.last]) for part in self._parts]
+        spread(self._engine, bound_labels_of, self._columns, arguments, put, self._parts)
+        return counts
+
+
+def bound_labels_of(
+    columns: Columns, part: WorthPart, prices: NDArray, sizes: NDArray
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Bounds and sizes of the best sets of some labels, and how many of these sets each instance is in."""
+    own = _find_own(part)
+    first, last = columns.indptr[part.first], columns.indptr[part.last]
+    pointers = columns.indptr[part.first : part.last + 1] - first
+    pointers.flags.writeable = False
+    mine = Columns(pointers, *(array[first:last] for array in columns[1:]))
+    bounds, counts = np.zeros(sizes.size), np.zeros(prices.size, dtype=np.int32)
+    bench = make_workbench(int(np.diff(pointers).max(initial=0)), own.nodes.linear.shape[2])
+    shares = make_scratch(mine.values.size, np.uint16, mine.values)  # of no use here
+    bound_part(own, mine, prices, sizes, bounds, shares, 1.0, counts, bench, 0, sizes.size)
+    return bounds, sizes, counts
+
+
+_own: dict[str, tuple[Worth, Any]] = {}  # kept in a worker: kernels multiply candidates into nodes once
+
+
+def _find_own(part: WorthPart) -> Worth:
+    """A copy that kernels may write to, with terms of this process."""
+    if part.key not in _own:
+        terms = part.recipe()[0]._replace(factors=part.factors)
+        worth = own_copy(part.worth)._replace(terms=_cut_terms(terms, part.first, part.last))
+        _own[part.key] = worth, part.recipe  # holds the parameters whose addresses the terms have
+        for old in list(_own)[:-MOST_KEPT]:
+            del _own[old]
+    return _own[part.key][0]
+
+
+def _cut_terms(terms: Terms, first: int, last: int) -> Terms:
+    formulas = terms.formulas.copy()
+    formulas[:, PARAMETERS] += first * formulas[:, STRIDE]
+    return terms._replace(
+        linear=terms.linear[first:last],
+        formulas=formulas,
+        weights=np.ascontiguousarray(terms.weights[:, first:last]),
+        coverage=terms.coverage[first:last],
+    )
+
+
+def _cut_worth(worth: Worth, first: int, last: int) -> Worth:
+    """What sets of the labels first to last are worth; views, without terms."""
+    blocks, nodes, curves = worth.blocks, worth.nodes, worth.curves
+    if blocks.size:
+        rows = slice(blocks[first], blocks[last])
+        linear, product, largest = nodes.linear[rows], nodes.product[rows], nodes.largest[first:last]
+        nodes = nodes._replace(linear=linear, product=product, largest=largest)
+        blocks, curves = blocks[first : last + 1] - blocks[first], curves[rows]
+    return worth._replace(
+        terms=None,  # type: ignore[arg-type]  # made where it is used
+        base=worth.base[first:last],
+        reach=worth.reach[first:last],
+        coverage=worth.coverage[first:last],
+        blocks=blocks,
+        nodes=nodes,
+        known=worth.known[first:last],
+        curves=curves,
+    )
