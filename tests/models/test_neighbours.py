@@ -8,6 +8,8 @@ from sklearn.base import clone
 
 import tailwise as tw
 from tailwise.errors import FileError, InputError
+from tailwise.kernels.nearest import STEP
+from tailwise.models import row_index
 from tailwise.models.row_index import RowIndex, UnitRows
 
 RANDOM = np.random.default_rng(0)
@@ -61,12 +63,36 @@ def test_rows_that_bounds_rule_out():
     np.testing.assert_allclose(np.take_along_axis(every, found.rows, axis=1), found.cosines, atol=1e-6)
 
 
-def test_features_with_a_column_have_no_postings():
-    rows = sp.csr_array(np.array([[1, 0, 1], [1, 0, 0], [1, 1, 0], [0, 0, 1], [1, 0, 0], [1, 0, 0]], np.float32))
-    postings = RowIndex(UnitRows(rows, None)).postings
-    np.testing.assert_array_equal(postings.columns[:, :6], rows.toarray().T[[0, 2]])
-    assert postings.by_feature.indptr.tolist() == [0, 0, 0, 1]
-    assert postings.by_feature.columns.tolist() == [2]
+def test_frequent_features_are_bytes_and_have_no_postings():
+    rows = np.zeros((40, 3), np.float32)
+    rows[:, 0], rows[::2, 2], rows[7, 1] = 0.5, np.linspace(0.1, 0.3, 20), 0.25
+    postings = RowIndex(UnitRows(sp.csr_array(rows), None)).postings
+    np.testing.assert_array_equal(postings.tops, rows[:, [0, 2]].max(axis=0))
+    decoded = postings.codes[0, :, :40].T * postings.tops.astype(float) / 255
+    assert (decoded >= rows[:, [0, 2]] - 1e-7).all()
+    assert (decoded <= rows[:, [0, 2]] + postings.tops / 255 + 1e-7).all()
+    assert not postings.codes[0, :, 40:].any()
+    assert postings.starts.tolist() == [[0, 0, 0, 1]]
+    assert postings.packed % 2**16 == [7]
+    np.testing.assert_allclose((postings.packed >> 16) * STEP, 0.25, atol=STEP)
+
+
+@pytest.mark.boundscheck
+def test_blocks_of_rows_and_queries(monkeypatch):
+    """Several blocks and jobs, lists that overflow, bounds beyond 16 bits, and features that only queries have."""
+    monkeypatch.setattr(row_index, "BLOCK", 64)
+    monkeypatch.setattr(row_index, "MOST_QUERIES", 7)
+    monkeypatch.setattr(row_index, "LISTED", 2)
+    monkeypatch.setattr(row_index, "MOST_SUM", 2000)
+    random = np.random.default_rng(3)
+    often, rare = (sp.random_array((1000, m), density=d, format="csr", rng=random) for m, d in ((40, 0.2), (400, 0.01)))
+    rows = sp.csr_array(sp.hstack([often, sp.csr_array((1000, 2)), rare]))
+    rows = sp.csr_array(sp.vstack([rows, rows]))
+    queries = sp.csr_array(rows[:20] + sp.random_array((20, 442), density=0.1, format="csr", rng=random))
+    found = tw.Neighbours(41).fit(rows, np.ones((2000, 2))).search(queries)
+    np.testing.assert_allclose(found.cosines, -np.sort(-cosines(queries, rows), axis=1)[:, :41], atol=1e-6)
+    np.testing.assert_array_equal(found.rows[:, 1::2], found.rows[:, 0:-1:2] + 1000)  # twins, the earlier one first
+    assert (found.rows[:, -1] < 1000).all()
 
 
 def test_ties_go_to_the_earlier_row():

@@ -1,4 +1,4 @@
-"""Sixteen numbers at once: the rows of a table with sixteen columns, added up and added to; sums compared.
+"""Sixteen numbers at once: the rows of a table with sixteen columns, added up and added to; and 64 sums of bytes.
 
 The classifiers of sixteen siblings learn in step from the same instances, one column of their table each. Numba's own
 loops over such rows store every partial sum to memory, as two arrays might overlap, and take seven times as long; so
@@ -10,13 +10,12 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["LANES", "add_rows", "add_to_rows", "any_above", "as_float_bits"]
+__all__ = ["LANES", "WIDE", "add_rows", "add_to_rows", "as_float_bits", "lowest_bit", "mask_above"]
 
-LANES = 16
+LANES, WIDE = 16, 64
 _FLOAT, _INT32, _INT64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
 _VECTOR = ir.VectorType(_FLOAT, LANES)
-_UNDEFINED = ir.Constant(_VECTOR, ir.Undefined)
-_FIRST_LANE = ir.Constant(ir.VectorType(_INT32, LANES), [0] * LANES)
+_BYTES, _SHORTS, _FLOATS = (ir.VectorType(kind, WIDE) for kind in (ir.IntType(8), ir.IntType(16), _FLOAT))
 # Sums that do not wait for each other: an addition takes four cycles, and four can be under way.
 _SUMS = 4
 
@@ -73,22 +72,47 @@ def add_to_rows(typing_context, columns, values, first, last, table, steps):
 
 
 @intrinsic
-def any_above(typing_context, sums, lengths, first, rest, least):
-    """Whether sums[x] + rest * lengths[x] > least for any of the sixteen x from `first` on.
+def mask_above(typing_context, columns, factors, first, last, table, sums, start, unit, least):
+    """Which of 64 rows exceed a number: a bit each, the first row's is the lowest.
 
-    Shapes: sums, lengths float32, contiguous, the same.
+    The number of row y is sums[start + y] + unit * (table[columns[x], y] times factors[x], added up over x from first
+    to last); a sum of at least 65535 exceeds everything.
+    Shapes: columns int32, factors uint16 (nnz,), at most 255; table uint8 (any, 64); sums float32, all contiguous.
     """
-    signature = types.boolean(sums, lengths, types.int64, types.float32, types.float32)
+    numbers = (types.int64, types.float32, types.float32)
+    signature = types.uint64(columns, factors, types.int64, types.int64, table, sums, *numbers)
 
     def generate(context, builder, signature, arguments):
-        sums, lengths = _data_of(context, builder, signature, arguments, (0, 1))
-        first, rest, least = arguments[2:]
-        gains = builder.fmul(_in_all(builder, rest), _load(builder, builder.gep(lengths, [first])))
-        totals = builder.fadd(_load(builder, builder.gep(sums, [first])), gains)
-        is_above = builder.bitcast(builder.fcmp_ordered(">", totals, _in_all(builder, least)), ir.IntType(LANES))
-        return builder.icmp_unsigned("!=", is_above, ir.IntType(LANES)(0))
+        columns, factors, table, sums = _data_of(context, builder, signature, arguments, (0, 1, 4, 5))
+        start, unit, least = arguments[6:]
+        total = cgutils.alloca_once_value(builder, ir.Constant(_SHORTS, [0] * WIDE))
+        kind = ir.FunctionType(_SHORTS, [_SHORTS, _SHORTS])
+        add = cgutils.get_or_insert_function(builder.module, kind, f"llvm.uadd.sat.v{WIDE}i16")
+        with cgutils.for_range_slice(builder, *arguments[2:4], _INT64(1), _INT64) as (position, _):
+            column = builder.sext(builder.load(builder.gep(columns, [position])), _INT64)
+            codes = builder.zext(
+                _load(builder, builder.gep(table, [builder.mul(column, _INT64(WIDE))]), _BYTES), _SHORTS
+            )
+            factor = builder.load(builder.gep(factors, [position]))
+            builder.store(
+                builder.call(add, [builder.load(total), builder.mul(codes, _in_all(builder, factor, _SHORTS))]), total
+            )
+        whole = builder.load(total)
+        heads = builder.fmul(builder.uitofp(whole, _FLOATS), _in_all(builder, unit, _FLOATS))
+        bounds = builder.fadd(_load(builder, builder.gep(sums, [start]), _FLOATS), heads)
+        is_above = builder.fcmp_ordered(">", bounds, _in_all(builder, least, _FLOATS))
+        is_full = builder.icmp_unsigned("==", whole, ir.Constant(_SHORTS, [2**16 - 1] * WIDE))
+        return builder.bitcast(builder.or_(is_above, is_full), _INT64)
 
     return signature, generate
+
+
+@intrinsic
+def lowest_bit(typing_context, bits):
+    """The place of the lowest bit that is set."""
+    return types.int64(types.uint64), lambda context, builder, signature, values: builder.cttz(
+        values[0], ir.IntType(1)(1)
+    )
 
 
 @intrinsic
@@ -112,13 +136,15 @@ def _spread(builder, values, position):
     return _in_all(builder, builder.load(builder.gep(values, [position])))
 
 
-def _in_all(builder, value):
-    return builder.shuffle_vector(builder.insert_element(_UNDEFINED, value, _INT32(0)), _UNDEFINED, _FIRST_LANE)
+def _in_all(builder, value, kind=_VECTOR):
+    undefined = ir.Constant(kind, ir.Undefined)
+    first_lane = ir.Constant(ir.VectorType(_INT32, kind.count), [0] * kind.count)
+    return builder.shuffle_vector(builder.insert_element(undefined, value, _INT32(0)), undefined, first_lane)
 
 
-def _load(builder, pointer):
-    vector = builder.load(builder.bitcast(pointer, _VECTOR.as_pointer()))
-    vector.align = 4
+def _load(builder, pointer, kind=_VECTOR):
+    vector = builder.load(builder.bitcast(pointer, kind.as_pointer()))
+    vector.align = 1 if kind is _BYTES else 4
     return vector
 
 

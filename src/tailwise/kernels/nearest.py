@@ -1,8 +1,10 @@
-"""Nearest rows by inner product: postings of rare features first, until bounds leave few rows to compare in full.
+"""Nearest rows by inner product: blocks of rows that stay in the cache, and frequent features as bytes.
 
-Features are numbered by frequency, the most frequent is 0, and are in levels by the number of their postings. Without
-the features of a level and those above, what a row can still gain is at most the length of the query on the features
-left times the length of the row on them.
+Features are numbered by frequency, the most frequent is 0. The first ones are heads: each row has a byte for each of
+them, rounded up. Other features have postings in each block of rows. A block is compared with many queries before the
+next one is fetched: postings are added to the sums of its rows, bytes of heads are added up for 64 rows at a time, and
+rows whose sum of both, an upper bound, exceeds the nearest rows so far are listed with their products. In the end,
+the products of listed rows are computed once more in double precision.
 """
 
 from typing import NamedTuple
@@ -10,15 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compiling import bundle, kernel, part, step
-from tailwise.kernels.lanes import LANES, any_above
+from tailwise.kernels.lanes import WIDE, lowest_bit, mask_above
 from tailwise.kernels.node_training import Matrix
 
-SLACK = np.float32(1e-5)  # more than single precision loses in a sum of products of unit rows
-# Rows are compared when what a typical row can still gain is below the first number, and again at this part of it.
-FIRST_CHECK, NEXT_CHECK = np.float32(0.06), np.float32(0.75)
-PRODUCT_COST = 300  # postings that can be added while a row is fetched and compared, and the next level halves the rows
-CHECK_COST = 10_000  # postings that can be added while the rows of the largest sums are compared
-NONE, ZERO = -1, np.float32(0.0)
+STEP = np.float32(1 / 32767)  # values of postings are rounded to such steps
+NONE = -1
 
 
 @bundle
@@ -26,78 +24,104 @@ class Postings(NamedTuple):
     """Unit rows, by row and by feature."""
 
     rows: Matrix  # with ascending features, so frequent ones come first
-    by_feature: Matrix  # its columns are row numbers; empty for features with a column of their own
-    columns: np.ndarray  # float32 (most frequent features, n rounded up to LANES)
-    sizes: np.ndarray  # int64 (features,): what it costs to add a feature, in postings
-    levels: np.ndarray  # uint8 (features,): higher for features with more postings
-    typical: np.ndarray  # float32 (levels,): mean of the lengths
-    lengths: np.ndarray  # float32 (levels, n rounded up to LANES): of each row on features of this level or higher
+    block_starts: np.ndarray  # int64 (blocks,): the first posting of each block
+    starts: np.ndarray  # int32 (blocks, features that occur + 1): postings of a feature, counted from there
+    packed: (
+        np.ndarray
+    )  # int32 (postings,): the value in STEPs times 2**16, plus the row, counted from the block's first
+    tops: np.ndarray  # float32 (heads,): the largest absolute value of each
+    codes: np.ndarray  # uint8 (groups of WIDE rows, heads, WIDE): absolute values in parts of 255 of tops, rounded up
+
+
+@bundle
+class HeadQueries(NamedTuple):
+    """Heads of queries in whole numbers: the sum of factors times codes, times the unit, is at least their product."""
+
+    splits: np.ndarray  # int64 (queries,): where the features of a query begin that are no heads
+    factors: np.ndarray  # uint16 (features of all queries,), at most 255
+    units: np.ndarray  # float32 (queries,)
+    slacks: np.ndarray  # float32 (queries,): more than twice the error of a product with rounded postings
+    floors: np.ndarray  # float32 (queries,): bounds of rows without a positive product are not above; 0 if none is < 0
 
 
 @bundle
 class SearchRoom(NamedTuple):
-    """Room of a thread."""
+    """Room of a thread, for a number of queries at a time."""
 
-    sums: np.ndarray  # float32 (n rounded up to LANES,): products with the features so far
+    ranges: np.ndarray  # int64 (longest query, 2): postings of its features
+    sums: np.ndarray  # float32 (rows of a block,): products without heads
     query: np.ndarray  # float32 (features,): the query at hand, 0 between queries
-    rests: np.ndarray  # float32 (longest query + 1,): length of the query on its first features
-    left: np.ndarray  # int64 (longest query + 1,): postings of its first features
-    heap: np.ndarray  # float32 (r,)
-    listed: np.ndarray  # int32 (n rounded up to LANES,): rows to compare in full
-    values: np.ndarray  # float32 (n rounded up to LANES,): their products
+    heaps: np.ndarray  # float32 (queries, r): largest products so far, the least first
+    sizes: np.ndarray  # int64 (queries,): rows listed
+    listed: np.ndarray  # int32 (queries, more than 2 r): rows that may be among the nearest
+    values: np.ndarray  # float32 (queries, as many): their products, within the slack
 
 
-@step
-def measure_rests(queries, first, last, postings, room):
-    """The length of the query on its first features, and what it costs to add them, for each number of them."""
-    squares, n_left = 0.0, 0
-    room.rests[0], room.left[0] = 0.0, 0
+@part
+def add_postings(queries, first, last, postings, block, ranges, sums):
+    """Add features of a query to the sums of the rows of a block that have them."""
+    starts, base, n = postings.starts[block], postings.block_starts[block], 0
     for e in range(first, last):
-        v = np.float64(queries.values[e])
-        squares += v * v
-        n_left += postings.sizes[queries.columns[e]]
-        room.rests[e + 1 - first], room.left[e + 1 - first] = np.sqrt(squares), n_left
+        f = queries.columns[e]
+        if f >= starts.size - 1:
+            break  # this feature and all later ones do not occur
+        ranges[n, 0], ranges[n, 1] = starts[f], starts[f + 1]  # looked up before, so that none waits for another one
+        n += 1
+    for x in range(n):
+        v = queries.values[first + x] * STEP
+        for s in range(base + ranges[x, 0], base + ranges[x, 1]):
+            posting = postings.packed[s]
+            sums[np.uint16(posting)] += v * np.float32(posting >> 16)
+
+
+@part
+def write_query(queries, i, query):
+    """Write the values of a query to the places of its features."""
+    for e in range(queries.indptr[i], queries.indptr[i + 1]):
+        query[queries.columns[e]] = queries.values[e]
+
+
+@part
+def clear_query(queries, i, query):
+    """Write zeros to the places of a query's features."""
+    for e in range(queries.indptr[i], queries.indptr[i + 1]):
+        query[queries.columns[e]] = 0.0
 
 
 @part
 def product(rows, row, query):
-    """The product of a row with the query, in double precision and always in the same order."""
-    total = 0.0
-    for e in range(rows.indptr[row], rows.indptr[row + 1]):
-        total += np.float64(rows.values[e]) * query[np.uint32(rows.columns[e])]
-    return total
+    """The product of a row with the query, in double precision and always in the same order: four sums at a time."""
+    first, last = rows.indptr[row], rows.indptr[row + 1]
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    whole = first + (last - first) // 4 * 4
+    for e in range(first, whole, 4):
+        a += np.float64(rows.values[e]) * query[np.uint32(rows.columns[e])]
+        b += np.float64(rows.values[e + 1]) * query[np.uint32(rows.columns[e + 1])]
+        c += np.float64(rows.values[e + 2]) * query[np.uint32(rows.columns[e + 2])]
+        d += np.float64(rows.values[e + 3]) * query[np.uint32(rows.columns[e + 3])]
+    for e in range(whole, last):
+        a += np.float64(rows.values[e]) * query[np.uint32(rows.columns[e])]
+    return (a + b) + (c + d)
 
 
 @part
-def rest_of_product(rows, row, query, n_left):
-    """The product of a row with the query on the features below `n_left`."""
-    total = ZERO
+def head_product(rows, row, query, n_heads):
+    """The product of a row with the query on heads, which come first in a row."""
+    total = np.float32(0.0)
     for e in range(rows.indptr[row], rows.indptr[row + 1]):
-        if rows.columns[e] >= n_left:
+        if rows.columns[e] >= n_heads:
             break
         total += rows.values[e] * query[np.uint32(rows.columns[e])]
     return total
 
 
 @step
-def rth_largest(sums, heap, r):
-    """The r-th largest positive sum; 0 if there are fewer."""
-    heap[:r] = 0.0
-    for start in range(0, sums.size, LANES):
-        if any_above(sums, sums, start, ZERO, heap[0]):
-            for x in range(start, start + LANES):
-                if sums[x] > heap[0]:
-                    sift(heap, r, sums[x])
-    return heap[0]
-
-
-@step
-def sift(heap, r, value):
+def sift(heap, value):
     """Replace the least number of a heap."""
     at = 0
-    while 2 * at + 1 < r:
+    while 2 * at + 1 < heap.size:
         child = 2 * at + 1
-        if child + 1 < r and heap[child + 1] < heap[child]:
+        if child + 1 < heap.size and heap[child + 1] < heap[child]:
             child += 1
         if heap[child] >= value:
             break
@@ -107,138 +131,119 @@ def sift(heap, r, value):
 
 
 @step
-def list_within(room, lengths, rest, least, most):
-    """List the rows that can exceed a number; their count, or `most` + 1 as soon as there are more."""
-    n, sums = 0, room.sums
-    for start in range(0, sums.size, LANES):
-        if not any_above(sums, lengths, start, rest, least):
+def keep_nearest(at, slack, postings, room, rows, cosines):
+    """Sort the listed rows of largest product into rows and cosines, (r,); ties by the smaller row; their number."""
+    r, size = cosines.size, 0
+    for x in range(room.sizes[at]):
+        if room.values[at, x] < room.heaps[at, 0] - slack:
             continue
-        for x in range(start, start + LANES):
-            if sums[x] + rest * lengths[x] > least:
-                if n == most:
-                    return most + 1
-                room.listed[n] = x
-                n += 1
-    return n
-
-
-@step
-def finish_sums(postings, room, n_listed, n_left, r):
-    """Add the features left to the sums of listed rows; the r-th largest of them, 0 if there are fewer."""
-    room.heap[:r] = 0.0
-    for x in range(n_listed):
-        row = room.listed[x]
-        value = room.sums[row] + rest_of_product(postings.rows, row, room.query, n_left)
-        room.values[x] = value
-        if value > room.heap[0]:
-            sift(room.heap, r, value)
-    return room.heap[0]
-
-
-@step
-def raise_least(postings, room, lengths, n_left, r, least):
-    """A lower bound of the r-th largest product: the least one of r rows with the largest sums."""
-    largest = rth_largest(room.sums, room.heap, r)
-    n = list_within(room, lengths, ZERO, max(largest - SLACK, ZERO), 4 * r)
-    if n < r or n > 4 * r:
-        return least
-    return max(least, finish_sums(postings, room, n, n_left, r))
-
-
-@step
-def keep_best(postings, room, n_listed, r, offset, rows, cosines):
-    """Sort the r listed rows of largest product into a row of the result; ties by the smaller row number."""
-    size = 0
-    least = room.heap[0] - SLACK
-    for x in range(n_listed):
-        if room.values[x] < least:
-            continue
-        row = room.listed[x]
-        value = product(postings.rows, row, room.query)
+        value = product(postings.rows, room.listed[at, x], room.query)
         if value <= 0.0 or (size == r and value <= cosines[r - 1]):
             continue
-        at = min(size, r - 1)
-        while at > 0 and cosines[at - 1] < value:
-            rows[at], cosines[at] = rows[at - 1], cosines[at - 1]
-            at -= 1
-        rows[at], cosines[at] = row + offset, value
+        place = min(size, r - 1)
+        while place > 0 and cosines[place - 1] < value:
+            rows[place], cosines[place] = rows[place - 1], cosines[place - 1]
+            place -= 1
+        rows[place], cosines[place] = room.listed[at, x], value
         size = min(size + 1, r)
-
-
-@part
-def add_postings(by_feature, f, v, sums):
-    """Add a feature of the query to the sums of all rows that have it."""
-    for s in range(by_feature.indptr[f], by_feature.indptr[f + 1]):
-        sums[np.uint32(by_feature.columns[s])] += v * by_feature.values[s]
+    return size
 
 
 @step
-def add_feature(postings, f, v, sums):
-    """Add a feature of the query to the sums of all rows."""
-    if f < postings.columns.shape[0]:
-        column = postings.columns[f]
-        for x in range(sums.size):
-            sums[x] += v * column[x]
-    else:
-        add_postings(postings.by_feature, f, v, sums)
+def order_by_row(rows, cosines, n):
+    """Sort the first n rows by number, so that the earlier one of two equal rows stays first."""
+    for x in range(1, n):
+        row, cosine, place = rows[x], cosines[x], x
+        while place > 0 and rows[place - 1] > row:
+            rows[place], cosines[place] = rows[place - 1], cosines[place - 1]
+            place -= 1
+        rows[place], cosines[place] = row, cosine
 
 
 @step
-def gather(queries, first, last, postings, room, r):
-    """Add features, rare ones first, until few rows can be among the r nearest; list these, and finish their sums."""
-    n = postings.rows.indptr.size - 1
-    room.sums[:n] = 0.0
-    room.sums[n:] = -2.0  # no rows
-    least, limit = ZERO, FIRST_CHECK
-    for e in range(last - 1, first, -1):
-        f = queries.columns[e]
-        add_feature(postings, f, queries.values[e], room.sums)
-        level = postings.levels[queries.columns[e - 1]]
-        rest, left = room.rests[e - first], room.left[e - first]
-        gain = rest * postings.typical[level]
-        if level == postings.levels[f] or gain > limit or left < n // 2 + CHECK_COST:
-            continue
-        limit = NEXT_CHECK * gain
-        lengths = postings.lengths[level]
-        least = raise_least(postings, room, lengths, f, r, least)
-        most = left // PRODUCT_COST
-        n_listed = list_within(room, lengths, rest, least - SLACK, most)
-        if least > 0.0 and n_listed <= most:
-            finish_sums(postings, room, n_listed, f, r)
-            return n_listed
-    if last > first:
-        add_feature(postings, queries.columns[first], queries.values[first], room.sums)
-    least = raise_least(postings, room, postings.lengths[0], 0, r, least)
-    n_listed = list_within(room, postings.lengths[0], ZERO, least - SLACK, room.listed.size)
-    finish_sums(postings, room, n_listed, 0, r)
-    return n_listed
+def make_place(at, slack, postings, room, rows, cosines):
+    """Drop rows from a full list: those that cannot be among the nearest, or, if these are few, all but r rows."""
+    n, least = 0, room.heaps[at, 0] - slack
+    for x in range(room.sizes[at]):
+        if room.values[at, x] >= least:
+            room.listed[at, n], room.values[at, n] = room.listed[at, x], room.values[at, x]
+            n += 1
+    room.sizes[at] = n
+    if 2 * n > room.listed.shape[1]:
+        n = keep_nearest(at, slack, postings, room, rows, cosines)
+        order_by_row(rows, cosines, n)
+        for x in range(n):
+            room.listed[at, x], room.values[at, x] = rows[x], cosines[x]
+        room.sizes[at] = n
+
+
+@step
+def list_row(at, row, value, slack, postings, room, rows, cosines):
+    """Add a row to those listed for a query."""
+    if room.sizes[at] == room.listed.shape[1]:
+        make_place(at, slack, postings, room, rows, cosines)
+    room.listed[at, room.sizes[at]], room.values[at, room.sizes[at]] = row, value
+    room.sizes[at] += 1
+    if value > room.heaps[at, 0]:
+        sift(room.heaps[at], value)
+
+
+@step
+def list_block(queries, i, at, heads, postings, block, room, rows, cosines):
+    """List the rows of a block that may be among the nearest."""
+    first_row, n_rows, n_heads = block * room.sums.size, postings.rows.indptr.size - 1, postings.codes.shape[1]
+    first, last, unit, slack = queries.indptr[i], heads.splits[i], heads.units[i], heads.slacks[i]
+    least, is_written = max(room.heaps[at, 0] - slack, heads.floors[i]), False
+    for start in range(0, min(room.sums.size, n_rows - first_row), WIDE):
+        codes = postings.codes[(first_row + start) // WIDE]
+        left = mask_above(queries.columns, heads.factors, first, last, codes, room.sums, start, unit, least)
+        if left != np.uint64(0) and not is_written:
+            write_query(queries, i, room.query)
+            is_written = True
+        while left != np.uint64(0):
+            place = start + lowest_bit(left)
+            left &= left - np.uint64(1)
+            if first_row + place >= n_rows:
+                break
+            value = room.sums[place] + head_product(postings.rows, first_row + place, room.query, n_heads)
+            if value > least:
+                list_row(at, first_row + place, value, slack, postings, room, rows, cosines)
+                least = max(room.heaps[at, 0] - slack, heads.floors[i])
+    if is_written:
+        clear_query(queries, i, room.query)
 
 
 @kernel
-def find_nearest(queries, postings, r, offset, room, found_rows, found_cosines, first, last):
+def find_nearest(queries, heads, postings, room, found_rows, found_cosines, first, last):
     """Find the r rows of largest positive product with each query.
 
     Shapes: found_rows, found_cosines (queries, r), filled with NONE and 0.
     Reads: queries from `first` to before `last`, unit rows with ascending features.
-    Writes: their rows of found_rows (plus `offset`) and found_cosines, best first, ties by the smaller row number.
+    Writes: their rows of found_rows and found_cosines, best first, ties by the smaller row number.
     """
+    room.heaps[:] = 0.0
+    room.sizes[:] = 0
+    for block in range(postings.starts.shape[0]):
+        for i in range(first, last):
+            room.sums[:] = 0.0
+            add_postings(queries, heads.splits[i], queries.indptr[i + 1], postings, block, room.ranges, room.sums)
+            list_block(queries, i, i - first, heads, postings, block, room, found_rows[i], found_cosines[i])
     for i in range(first, last):
-        begin, end = queries.indptr[i], queries.indptr[i + 1]
-        for e in range(begin, end):
-            room.query[queries.columns[e]] = queries.values[e]
-        measure_rests(queries, begin, end, postings, room)
-        n_listed = gather(queries, begin, end, postings, room, r)
-        keep_best(postings, room, n_listed, r, offset, found_rows[i], found_cosines[i])
-        for e in range(begin, end):
-            room.query[queries.columns[e]] = 0.0
+        write_query(queries, i, room.query)
+        keep_nearest(i - first, heads.slacks[i], postings, room, found_rows[i], found_cosines[i])
+        clear_query(queries, i, room.query)
 
 
 @kernel
-def add_products(queries, by_feature, scores, first, last):
-    """Add the products of sparse queries and rows to scores, (queries, n), for queries from `first` to before `last`.
+def add_products(queries, postings, ranges, scores, first, last):
+    """Add the products of sparse queries and rows to scores, for queries from `first` to before `last`.
 
-    Reads: queries, by_feature. Writes: rows of scores.
+    Shapes: scores (queries, n); ranges int64 (longest query, 2), for the kernel's own use; postings without heads.
+    Reads: queries, postings. Writes: rows of scores.
     """
-    for i in range(first, last):
-        for e in range(queries.indptr[i], queries.indptr[i + 1]):
-            add_postings(by_feature, queries.columns[e], queries.values[e], scores[i])
+    n_blocks = postings.starts.shape[0]
+    size = postings.codes.shape[0] * WIDE // max(n_blocks, 1)
+    for block in range(n_blocks):
+        for i in range(first, last):
+            sums = scores[i, block * size : (block + 1) * size]
+            add_postings(queries, queries.indptr[i], queries.indptr[i + 1], postings, block, ranges, sums)

@@ -10,15 +10,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tailwise.engines import Threads
-from tailwise.kernels.lanes import LANES
-from tailwise.kernels.nearest import NONE, Postings, SearchRoom, add_products, find_nearest
+from tailwise.kernels.lanes import WIDE
+from tailwise.kernels.nearest import NONE, STEP, HeadQueries, Postings, SearchRoom, add_products, find_nearest
 from tailwise.kernels.node_training import Matrix
 from tailwise.models.job_sharing import share_jobs
 
-LEVELS = 16
-LEAST_SHARE = 5  # a feature of more than a fifth of the rows has a column, which is added this much faster:
-COLUMN_SPEED = 10  # numbers of a column for each posting
-CHUNK = 32  # queries of a job
+HEAD_SHARE = 16  # a feature of more than this part of the rows is a head
+MOST_CODE, TINY = 255, 1e-30
+# Sums of factors and codes must not exceed 16 bits often: the length of a query on heads is scaled to this.
+MOST_SUM = 220
+BLOCK, MOST_ROWS = 4096, 2**16  # rows of a block that stays in the cache; rows that 16 bits can number
+MOST_QUERIES = 2048  # of a job: each block is fetched once for all of them
+LISTED, MOST_LISTED = 4, 2**22  # rows listed for each neighbour wanted; rows listed for all queries of a job
 MOST_SCORES = 2**24  # of a block of queries and all rows
 SLACK = 1e-4  # more than single precision loses in a product of rows of length 1
 
@@ -71,50 +74,53 @@ class RowIndex:
         """Find the r rows of largest positive cosine with each query; `offset` is added to row numbers."""
         found = Nearest(np.full((queries.n_rows, r), NONE, np.int32), np.zeros((queries.n_rows, r)))
         if queries.dense is None:
-            self._search_postings(queries, found, offset, threads)
+            self._search_postings(queries, found, threads)
         else:
-            self._search_scores(queries, found, offset, threads)
+            self._search_scores(queries, found, threads)
+        found.rows[found.rows != NONE] += offset
         return found
 
-    def _search_postings(self, queries: UnitRows, found: Nearest, offset: int, threads: Threads) -> None:
+    def _search_postings(self, queries: UnitRows, found: Nearest, threads: Threads) -> None:
         postings, sparse = self.postings, queries.sparse
         assert postings is not None
         assert sparse is not None
-        ordered, r, n = as_matrix(_renumber(sparse, self.numbers)), found.rows.shape[1], queries.n_rows
-        longest, size = int(np.diff(ordered.indptr).max(initial=0)) + 1, postings.lengths.shape[1]
-
-        def make_room() -> SearchRoom:
-            sums, query, rests = (np.zeros(each, np.float32) for each in (size, sparse.shape[1], longest))
-            left, listed = np.zeros(longest, np.int64), np.zeros(size, np.int32)
-            return SearchRoom(sums, query, rests, left, np.zeros(r, np.float32), listed, np.zeros(size, np.float32))
+        ordered, (n, r) = as_matrix(_renumber(sparse, self.numbers)), found.rows.shape
+        heads, n_each = _scale_heads(ordered, postings), _share_queries(n, r, threads.workers)
 
         def work(first: int, room: SearchRoom) -> None:
-            find_nearest(ordered, postings, r, offset, room, *found, first, min(n, first + CHUNK))
+            find_nearest(ordered, heads, postings, room, *found, first, min(n, first + n_each))
 
-        share_jobs(threads, range(0, n, CHUNK), make_room, work)
+        share_jobs(
+            threads, range(0, n, n_each), lambda: _make_room(postings, ordered, sparse.shape[1], n_each, r), work
+        )
 
-    def _search_scores(self, queries: UnitRows, found: Nearest, offset: int, threads: Threads) -> None:
+    def _search_scores(self, queries: UnitRows, found: Nearest, threads: Threads) -> None:
         """Score all rows in single precision, blocks of queries at a time, and the best rows once more in double."""
         block = max(1, MOST_SCORES // max(1, self.rows.n_rows))
         for first in range(0, queries.n_rows, block):
             part = queries.take(slice(first, first + block))
-            scores = self._score(part, threads)
+            scores, slacks = self._score(part, threads)
             for i, row in enumerate(scores):
-                near = _list_best(row, found.rows.shape[1])
+                near = _list_best(row, found.rows.shape[1], slacks[i])
                 cosines = self._cosines(part, i, near)
                 best = np.lexsort((near, -cosines))[: found.rows.shape[1]]
                 best = best[cosines[best] > 0.0]
-                found.rows[first + i, : best.size] = near[best] + offset
+                found.rows[first + i, : best.size] = near[best]
                 found.cosines[first + i, : best.size] = cosines[best]
 
-    def _score(self, queries: UnitRows, threads: Threads) -> NDArray:
+    def _score(self, queries: UnitRows, threads: Threads) -> tuple[NDArray, NDArray]:
+        """Return products of queries with all rows, and more than twice their error."""
         assert queries.dense is not None
         assert self.rows.dense is not None
         scores = np.ascontiguousarray(queries.dense @ self.rows.dense.T)
-        if queries.sparse is not None and self.postings is not None:
-            matrix, by_feature = as_matrix(_renumber(queries.sparse, self.numbers)), self.postings.by_feature
-            threads.split(queries.n_rows, lambda first, last: add_products(matrix, by_feature, scores, first, last))
-        return scores
+        if queries.sparse is None or self.postings is None:
+            return scores, np.full(queries.n_rows, SLACK)
+        matrix, postings = as_matrix(_renumber(queries.sparse, self.numbers)), self.postings
+        threads.split(
+            queries.n_rows,
+            lambda first, last: add_products(matrix, postings, _ranges_of(matrix), scores, first, last),
+        )
+        return scores, _measure_slacks(matrix)
 
     def _cosines(self, queries: UnitRows, i: int, near: NDArray) -> NDArray:
         """Compute cosines of a query with some rows in double precision."""
@@ -142,11 +148,11 @@ def as_matrix(csr: sp.csr_array) -> Matrix:
     return Matrix(csr.indptr.astype(np.int64), csr.indices.astype(np.int32, copy=False), csr.data)
 
 
-def _list_best(scores: NDArray, r: int) -> NDArray:
+def _list_best(scores: NDArray, r: int, slack: float) -> NDArray:
     """List the rows that may be among the r best."""
     if scores.size <= r:
         return np.arange(scores.size)
-    return np.flatnonzero(scores >= np.partition(scores, scores.size - r)[scores.size - r] - SLACK)
+    return np.flatnonzero(scores >= np.partition(scores, scores.size - r)[scores.size - r] - slack)
 
 
 def _number_features(rows: sp.csr_array) -> NDArray:
@@ -167,35 +173,93 @@ def _renumber(rows: sp.csr_array, numbers: NDArray | None) -> sp.csr_array:
 
 
 def _list_postings(rows: sp.csr_array, *, is_alone: bool) -> Postings:
-    """List the postings of rows with numbered features; frequent ones get columns if no dense features are added."""
-    n, by_feature = rows.shape[0], rows.tocsc()
-    width, sizes = -(-n // LANES) * LANES, np.diff(by_feature.indptr).astype(np.int64)
-    n_columns = int((sizes * LEAST_SHARE > n).sum()) if is_alone else 0
-    columns = np.zeros((n_columns, width), np.float32)
-    columns[:, :n] = by_feature[:, :n_columns].toarray().T
-    costs = np.concatenate([np.full(n_columns, width // COLUMN_SPEED), sizes[n_columns:]])
-    levels, lengths = _measure_levels(rows, sizes)
-    typical = lengths[:, :n].mean(axis=1) if n else np.zeros(LEVELS, np.float32)
-    others = _without_first(by_feature, n_columns)
-    return Postings(as_matrix(rows), as_matrix(others), columns, costs, levels, typical, lengths)
+    """List the postings of rows with numbered features; frequent ones are heads if no dense features are added."""
+    n, sizes = rows.shape[0], np.bincount(rows.indices, minlength=rows.shape[1])
+    n_heads, n_used = int((sizes * HEAD_SHARE > n).sum()) if is_alone else 0, int((sizes > 0).sum())
+    n_left = rows.nnz - int(sizes[:n_heads].sum())
+    size = _size_block(n, n_used, n_left)
+    n_blocks = -(-n // size)
+    starts, block_starts = np.zeros((n_blocks, n_used + 1), np.int32), np.zeros(n_blocks, np.int64)
+    packed, n_filled = np.empty(n_left, np.int32), 0
+    tops = np.zeros(n_heads, np.float32)
+    np.maximum.at(tops, rows.indices[rows.indices < n_heads], np.abs(rows.data[rows.indices < n_heads]))
+    codes = np.zeros((n_blocks, size // WIDE, n_heads, WIDE), np.uint8)
+    for block in range(n_blocks):
+        part = rows[block * size : (block + 1) * size]
+        codes[block] = _encode_heads(part[:, :n_heads], tops, size)
+        by_feature = part[:, n_heads:n_used].tocsc()
+        last = n_filled + by_feature.nnz
+        packed[n_filled:last] = np.rint(by_feature.data / STEP).astype(np.int32) * 2**16 + by_feature.indices
+        starts[block, n_heads:], block_starts[block] = by_feature.indptr, n_filled
+        n_filled = last
+    groups = codes.reshape(n_blocks * size // WIDE, n_heads, WIDE)
+    return Postings(as_matrix(rows), block_starts, starts, packed, tops, groups)
 
 
-def _without_first(by_feature: sp.csc_array, n_columns: int) -> sp.csc_array:
-    """Return the columns of a matrix as they are, but the first ones empty."""
-    left = by_feature[:, n_columns:]
-    indptr = np.concatenate([np.zeros(n_columns, left.indptr.dtype), left.indptr])
-    return sp.csc_array((left.data, left.indices, indptr), shape=by_feature.shape)
+def _encode_heads(rows: sp.csr_array, tops: NDArray, size: int) -> NDArray:
+    """Return absolute values as bytes, (groups, heads, WIDE), rounded up."""
+    codes = np.zeros((size, tops.size), np.uint8)
+    shares = np.abs(rows.data) / np.maximum(tops[rows.indices], TINY)
+    codes[np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), rows.indices] = _round_up(shares * MOST_CODE)
+    return codes.reshape(size // WIDE, WIDE, tops.size).transpose(0, 2, 1)
 
 
-def _measure_levels(rows: sp.csr_array, sizes: NDArray) -> tuple[NDArray, NDArray]:
-    """Return the level of each feature, and the length of each row on features of a level and those above."""
-    n, before = rows.shape[0], np.cumsum(sizes[::-1])[::-1] - sizes  # postings of rarer features
-    levels = np.minimum(before * LEVELS // max(int(sizes.sum()), 1), LEVELS - 1).astype(np.uint8)
-    lengths = np.zeros((LEVELS, -(-n // LANES) * LANES), np.float32)
-    numbers, squares = np.repeat(np.arange(n), np.diff(rows.indptr)), np.square(rows.data, dtype=np.float64)
-    of_entries, above = levels[rows.indices], np.zeros(n)
-    for level in range(LEVELS - 1, -1, -1):
-        here = of_entries == level
-        above += np.bincount(numbers[here], squares[here], n)
-        lengths[level, :n] = np.sqrt(above)
-    return levels, lengths
+def _scale_heads(queries: Matrix, postings: Postings) -> HeadQueries:
+    """Return the heads of queries in whole numbers, rounded up."""
+    tops, starts = postings.tops, queries.indptr[:-1]
+    is_head = queries.columns < tops.size
+    before = np.concatenate([[0], np.cumsum(is_head)])
+    counts = before[queries.indptr[1:]] - before[starts]
+    numbers = np.repeat(np.arange(starts.size), counts)
+    values = np.abs(queries.values[is_head]).astype(np.float64)
+    worths = values * tops[queries.columns[is_head]]
+    largest = np.full(starts.size, TINY)
+    np.maximum.at(largest, numbers, worths)
+    lengths = np.sqrt(np.bincount(numbers, values**2, starts.size))
+    scales = np.minimum(MOST_CODE / largest, MOST_SUM / np.maximum(lengths, TINY))
+    factors = np.zeros(queries.columns.size, np.uint16)
+    factors[is_head] = _round_up(worths * scales[numbers])
+    units = (1 / (scales * MOST_CODE)).astype(np.float32)
+    slacks = _measure_slacks(queries)
+    is_signed = min(each.values.min(initial=0.0) for each in (queries, postings.rows)) < 0.0
+    floors = -slacks if is_signed else np.zeros_like(slacks)
+    return HeadQueries(starts + counts, factors, units, slacks, floors)
+
+
+def _measure_slacks(queries: Matrix) -> NDArray:
+    """Return more than twice what rounding postings to steps, and sums in single precision, change in products."""
+    numbers = np.repeat(np.arange(queries.indptr.size - 1), np.diff(queries.indptr))
+    sizes = np.bincount(numbers, np.abs(queries.values), queries.indptr.size - 1)
+    return (sizes * STEP + SLACK).astype(np.float32)
+
+
+def _ranges_of(queries: Matrix) -> NDArray:
+    """Return room for the postings of a query."""
+    return np.zeros((int(np.diff(queries.indptr).max(initial=0)), 2), np.int64)
+
+
+def _make_room(postings: Postings, queries: Matrix, n_features: int, n_queries: int, r: int) -> SearchRoom:
+    block, n_listed = postings.codes.shape[0] * WIDE // max(1, postings.starts.shape[0]), LISTED * r + WIDE
+    sums, query = (np.zeros(size, np.float32) for size in (block, n_features))
+    heaps, values = (np.zeros((n_queries, size), np.float32) for size in (r, n_listed))
+    sizes, listed = np.zeros(n_queries, np.int64), np.zeros((n_queries, n_listed), np.int32)
+    return SearchRoom(_ranges_of(queries), sums, query, heaps, sizes, listed, values)
+
+
+def _round_up(numbers: NDArray) -> NDArray:
+    """Round up to whole numbers of at most a byte; those that exceed it by rounding errors, too."""
+    return np.minimum(np.ceil(numbers), MOST_CODE)
+
+
+def _share_queries(n: int, r: int, workers: int) -> int:
+    """Choose the queries of a job, so that all threads get as many jobs."""
+    most = max(1, min(MOST_QUERIES, MOST_LISTED // (LISTED * r)))
+    return max(1, -(-n // (workers * max(1, -(-n // (workers * most))))))
+
+
+def _size_block(n: int, n_features: int, n_postings: int) -> int:
+    """Choose the rows of a block: few, so that they stay in the cache, but not many blocks of few postings."""
+    size = min(BLOCK, -(-max(n, 1) // WIDE) * WIDE)
+    while size < min(n, MOST_ROWS) and -(-n // size) * n_features > n_postings:
+        size *= 2
+    return size
