@@ -162,3 +162,16 @@ def test_text_that_cannot_be_encoded(column):
     table[column] = pd.Series(["p", "q", "\ud800"], dtype=object)
     with pytest.raises(InputError, match=rf"in the column '{column}'\. Got '\\ud800' in row 2\. Remove its unpaired"):
         Candidates.of(table)
+
+
+@pytest.mark.parametrize("other", [1.0, True])
+def test_numbers_of_different_types_that_are_equal(other):
+    pandas = pytest.importorskip("pandas")
+    users = pandas.Series(["ann", 1, 1, other], dtype=object)
+    table = pandas.DataFrame({"user": users, "item": ["a", "a", "b", "c"], "score": [0.5] * 4})
+    with pytest.raises(
+        InputError, match=rf"in the column 'user'.* Got 1 in row 1 and {other!r} in row 3, .* or to text"
+    ):
+        read_table(table)
+    users[3] = np.int64(1)  # the same integer
+    assert read_table(table.assign(user=users)).instance_ids.values.tolist() == ["ann", 1]

@@ -35,7 +35,14 @@ def test_the_first_call_asks_for_what_it_needs_later(monkeypatch):
     monkeypatch.setattr(label_moves, "compile_ahead", lambda *calls: asked.extend(calls))
     monkeypatch.setattr(label_moves, "_is_first_call", lambda: True)
     tw.select(np.random.default_rng(0).random((20, 15)) ** 3, "macro-f1", 2)
-    assert {kernel.__name__ for kernel, _ in asked} >= {"propose_labels", "settle_labels", "bound_part"}
+    assert {kernel.__name__ for kernel, _ in asked} == {
+        "propose_labels",
+        "settle_labels",
+        "bound_part",
+        "keep_most_shared",
+        "multiply_generating",
+        "count_nodes",
+    }
     for kernel, arguments in asked:
         assert tuple(map(typeof, arguments)) in kernel.signatures, kernel.__name__
 
@@ -45,3 +52,29 @@ def test_a_second_process_that_fails_keeps_nobody_waiting(monkeypatch):
     compile_ahead.compile_ahead((find_odd_probability, (np.ones(1), 0.0)))
     compile_ahead.wait_for("rows.find_odd_probability")
     assert not compile_ahead._Second.begun
+
+
+def test_a_second_process_that_is_not_asked_ends():
+    compile_ahead.start_second()
+    process = compile_ahead._Second.waiting
+    assert process is not None
+    compile_ahead.compile_ahead()
+    assert process.wait(timeout=60) == 0
+    assert compile_ahead._Second.waiting is None
+
+
+def test_a_second_process_ends_with_the_first():
+    """Whatever the first one dies of before it has asked, standard input ends."""
+    program = "from tailwise.kernels.compile_ahead import compile_asked; compile_asked()"
+    done = subprocess.run([sys.executable, "-c", program], input=b"", capture_output=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == (b"", b"")
+
+
+def test_it_is_started_at_once_where_nothing_is_compiled(monkeypatch):
+    started = []
+    monkeypatch.setattr(label_moves, "start_second", lambda: started.append(True))
+    monkeypatch.setattr(label_moves, "count_cores", lambda: 2)
+    for is_anything_kept, k, n_started in [(True, 2, 0), (False, 2, 1), (False, None, 1)]:
+        monkeypatch.setattr(label_moves, "is_anything_kept", lambda kept=is_anything_kept: kept)
+        tw.select(np.random.default_rng(0).random((20, 15)) ** 3, "macro-f1", k)
+        assert len(started) == n_started

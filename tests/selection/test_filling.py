@@ -1,9 +1,11 @@
 """Rows with fewer candidates than k: filled with the labels that cost least."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from reference import selection as reference
 from reference import utilities
 from selection import semi
@@ -116,3 +118,20 @@ def test_totals_where_a_given_label_has_kept_a_candidate_out(utility):
         t = [sum(matrix[i, j] for i, row in enumerate(found.labels) if j in row) for j in range(8)]
         assert found.totals.t == pytest.approx(t)
         assert all(len(set(row)) == 5 for row in found.labels.tolist())
+
+
+@pytest.mark.parametrize("utility", ["precision", "0.5*precision + 0.5*macro-f1", "hamming"])
+@pytest.mark.parametrize("k", [3, [1, 2, 3, 3], None], ids=str)
+def test_empty_slots_count_in_the_expected_utility_of_a_selection(utility, k):
+    rows = sp.csr_array(np.array([[0.9, 0.4, 0, 0], [0.8, 0, 0, 0], [0, 0, 0, 0], [0.5, 0.3, 0.2, 0.1]]))
+    chosen = tw.select(rows, utility, k, fill="none")
+    again = pickle.loads(pickle.dumps(chosen))
+    assert tw.expected_utility(rows, utility, chosen) == pytest.approx(chosen.expected, rel=1e-12)
+    assert tw.expected_utility(rows, utility, again) == pytest.approx(chosen.expected, rel=1e-12)
+    if k is not None:  # which labels alone do not tell
+        assert tw.expected_utility(rows, utility, chosen.labels, k) == pytest.approx(chosen.expected, rel=1e-12)
+    if utility == "precision":
+        held = sum(rows[i, j] for i, labels in enumerate(chosen.labels) for j in labels if j >= 0)
+        assert chosen.expected == pytest.approx(held / np.broadcast_to(1 if k is None else k, 4).sum(), rel=1e-12)
+        drawn = tw.monte_carlo(rows, utility, chosen, draws=400)
+        assert abs(drawn.mean - chosen.expected) < 5 * drawn.standard_error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,7 +46,15 @@ def repair(problem: Problem, outcome: Outcome, shares: NDArray, climb: Climb, ob
 def _most_shared(problem: Problem, shares: NDArray) -> NDArray:
     """For each instance the candidates that were most often in the best sets of their labels."""
     positions = np.full((problem.candidates.n_instances, problem.rules.width), -1, dtype=np.int32)
-    gains = np.full(positions.shape, -np.inf)
-    columns = problem.candidates.columns(problem.engine)
-    keep_most_shared(columns, shares, TIE_BREAK, problem.rules.most, gains, positions)
+    keep_most_shared(*_to_keep(problem, shares, positions))
     return positions
+
+
+def most_shared_call(problem: Problem) -> tuple[Any, tuple[Any, ...]]:
+    """The kernel, with arguments of the types that it is called with."""
+    return keep_most_shared, _to_keep(problem, np.empty(0, dtype=np.uint16), np.empty((0, 1), dtype=np.int32))
+
+
+def _to_keep(problem: Problem, shares: NDArray, positions: NDArray) -> tuple[Any, ...]:
+    gains = np.full(positions.shape, -np.inf)
+    return problem.candidates.columns(problem.engine), shares, TIE_BREAK, problem.rules.most, gains, positions

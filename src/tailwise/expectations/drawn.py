@@ -15,6 +15,7 @@ from tailwise.expectations.terms import check_terms
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_seed, is_integer
 from tailwise.inputs.chosen import Chosen
+from tailwise.inputs.totals import known_slots
 from tailwise.utilities.parse import as_utility
 from tailwise.utilities.utility import Batch, SingleUtility, Utility
 
@@ -83,7 +84,8 @@ def monte_carlo(
     seed : int
         Same seed, same draws.
     k : float, optional
-        Labels per instance, for utilities that are divided by it. Default: the mean number that the selection has.
+        Labels per instance, for utilities that are divided by it. Default: the mean budget of a Selection, whose empty
+        slots count; for other forms, the mean number of labels that the selection holds.
     priors : LabelPriors or 0/1 matrix, optional
         Training frequencies, for names that need them.
 
@@ -115,7 +117,8 @@ def monte_carlo(
     check_seed(seed)
     check_terms(utility, Batch(*candidates.shape, 1, np.zeros(candidates.n_labels)))
     marks, q = mark_chosen(candidates, chosen), count_predicted(chosen).astype(np.float64)
-    n_slots = _count_slots(k, q, candidates.n_instances)
+    slots = known_slots(selection, candidates.n_instances)
+    n_slots = slots if k is None and slots is not None else _count_slots(k, q, candidates.n_instances)
     rng, values = np.random.default_rng(seed), np.empty(draws)
     for d in range(draws):
         t, p = _draw(candidates, marks, rng)

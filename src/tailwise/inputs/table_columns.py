@@ -6,6 +6,7 @@ Tables of any library that narwhals knows are read: pandas, polars, pyarrow, das
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from numbers import Integral, Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -140,6 +141,7 @@ def factorise(frame: Any, column: Any, part: str, source: str) -> tuple[NDArray,
         )
         raise InputError(msg)
     _refuse_surrogates(codes, values, column, source)
+    _refuse_equal_numbers(frame[column], codes, values, source)
     return codes.astype(np.int32, copy=False), Ids(values, part)
 
 
@@ -155,6 +157,28 @@ def _refuse_surrogates(codes: NDArray, values: NDArray, column: Any, source: str
             f"{np.flatnonzero(codes == odd)[0]}. Remove its unpaired surrogates."
         )
         raise InputError(msg) from None
+
+
+def _refuse_equal_numbers(series: Any, codes: NDArray, values: NDArray, source: str) -> None:
+    """Refuse 1, 1.0 and True in one column: they are equal to Python, and would be one id without a word."""
+    if values.dtype != object or not any(isinstance(value, Number) for value in values.tolist()):
+        return
+    kinds = [_kind_of_number(value) for value in values.tolist()]
+    for row, (code, value) in enumerate(zip(codes.tolist(), series.to_list(), strict=True)):
+        if _kind_of_number(value) != kinds[code]:
+            first = int(np.flatnonzero(codes == code)[0])
+            msg = (
+                f"{source} must hold different ids in the column {series.name!r}, or the same in one type. Got "
+                f"{values[code]!r} in row {first} and {value!r} in row {row}, which are equal. Convert the column to "
+                "one type, or to text."
+            )
+            raise InputError(msg)
+
+
+def _kind_of_number(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "truth"
+    return "integer" if isinstance(value, Integral) else type(value).__name__ if isinstance(value, Number) else ""
 
 
 def _encode(series: Any) -> tuple[NDArray, NDArray]:

@@ -21,7 +21,7 @@ from tailwise.kernels.rows import find_positions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Totals"]
+__all__ = ["Totals", "known_slots"]
 
 KIND, VERSION = "tailwise totals", 1
 # Relative amount by which rounding may push a difference below 0.
@@ -187,6 +187,12 @@ class Totals:
             f"Totals({self.n_instances:,.12g} instances, {self.n_labels:,} labels, "
             f"{self.q.sum():,.12g} predicted positives, {state})"
         )
+
+
+def known_slots(selection: Any, n_instances: int) -> float | None:
+    """The slots of a selection, empty ones too, if it is a Selection of so many instances; others do not tell."""
+    totals = getattr(selection, "totals", None)
+    return totals.n_slots if isinstance(totals, Totals) and totals.n_instances == n_instances else None
 
 
 _PER_LABEL = ("t", "q", "p", "known_t", "known_p")

@@ -28,7 +28,7 @@ from tailwise.kernels.code_folders import SOURCES, list_folders, read_files, wri
 from tailwise.kernels.compile_ahead import wait_for
 from tailwise.kernels.processors import describe_processor, list_processors
 
-__all__ = ["make_cache"]
+__all__ = ["is_anything_kept", "make_cache"]
 
 _LOG = logging.getLogger("tailwise.kernels")
 _DIGEST_SIZE = hashlib.sha256().digest_size
@@ -126,6 +126,14 @@ def hash_version():
         digest.update(f"{path.name}\n".encode() + path.read_bytes())
     digest.update(repr((llvmlite.__version__, np.__version__.split(".")[0], getattr(sys, "abiflags", ""))).encode())
     return f"{sys.implementation.cache_tag}-numba-{numba.__version__}-{digest.hexdigest()[:24]}"
+
+
+def is_anything_kept():
+    """Whether any kernel of these sources and versions was compiled before; True if nobody can tell."""
+    try:
+        return any((folder / hash_version()).is_dir() for folder in list_folders())
+    except OSError:
+        return True
 
 
 def _read(name):

@@ -13,12 +13,12 @@ import threading
 import time
 from typing import Any
 
-from numba import typeof
+from numba import njit, typeof
 
 from tailwise.kernels.code_folders import find_writable
 from tailwise.kernels.compile_time import count_waiting
 
-__all__ = ["compile_ahead", "compile_asked", "wait_for"]
+__all__ = ["compile_ahead", "compile_asked", "start_second", "wait_for"]
 
 _PROGRAM = "from tailwise.kernels.compile_ahead import compile_asked; compile_asked()"
 
@@ -26,6 +26,7 @@ _PROGRAM = "from tailwise.kernels.compile_ahead import compile_asked; compile_as
 class _Second:
     """What the second process is doing: a thread reads what it tells, until it ends."""
 
+    waiting: Any = None  # the process, until it is asked to compile
     begun = ""  # the kernel that it compiles
     changed = threading.Condition()
     thread: Any = None
@@ -45,32 +46,50 @@ class _Second:
             cls.changed.notify_all()
 
 
-def compile_ahead(*calls):
-    """Start compiling each pair of a kernel and its arguments elsewhere, if what is compiled can be kept."""
-    if (_Second.thread is not None and _Second.thread.is_alive()) or find_writable() is None or not sys.executable:
+def start_second():
+    """Start a second process, if what it compiles can be kept, so that it is ready when it is asked to compile."""
+    is_busy = _Second.thread is not None and _Second.thread.is_alive()
+    if _Second.waiting is not None or is_busy or find_writable() is None or not sys.executable:
         return
-    asked = [(call.__module__, call.__name__, tuple(map(typeof, arguments))) for call, arguments in calls]
     try:
         # A session of its own: Ctrl-C is for this process, and what is compiled will be needed again.
-        process: Any = subprocess.Popen(
+        _Second.waiting = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+    except OSError:  # no process: this one compiles everything itself
+        return
+
+
+def compile_ahead(*calls):
+    """Have each pair of a kernel and its arguments compiled elsewhere; without any, the second process ends."""
+    if calls:
+        start_second()
+    process, _Second.waiting = _Second.waiting, None
+    if process is None:
+        return
+    asked = [(call.__module__, call.__name__, tuple(map(typeof, arguments))) for call, arguments in calls]
+    try:
         pickle.dump(asked, process.stdin)
         process.stdin.close()
-    except OSError:  # no process, or it ended at once: this one compiles everything itself
-        return
-    _Second.begun = _name_of(*asked[0][:2])
+    except OSError:  # it ended at once
+        asked = []
+    _Second.begun = _name_of(*asked[0][:2]) if asked else ""
     _Second.thread = threading.Thread(target=_Second.follow, args=(process,), daemon=True)
     _Second.thread.start()
 
 
 def compile_asked():
     """What the second process does: compile as asked for on standard input, and tell which kernel is begun."""
-    for module, name, kinds in pickle.load(sys.stdin.buffer):
+    njit("int64(int64)")(lambda number: number)  # has Numba import all that compiling needs, while nobody has asked yet
+    try:
+        asked = pickle.load(sys.stdin.buffer)
+    except EOFError:  # nobody will ask: the first process ended, or failed before it came to that
+        return
+    for module, name, kinds in asked:
         print(_name_of(module, name), flush=True)
         getattr(importlib.import_module(module), name).compile(kinds)
 

@@ -7,12 +7,23 @@ from numba.core.ccallback import CFunc
 from numba.core.sigutils import normalize_signature
 
 from tailwise.kernels.bundles import hand_on_by_address
-from tailwise.kernels.caching import make_cache
-from tailwise.kernels.compile_ahead import compile_ahead
+from tailwise.kernels.caching import is_anything_kept, make_cache
+from tailwise.kernels.compile_ahead import compile_ahead, start_second
 from tailwise.kernels.compile_time import compile_seconds
 from tailwise.kernels.quick_compiler import IS_TRIED, KernelCompiler, StepCompiler, widened
 
-__all__ = ["bundle", "c_function", "compile_ahead", "compile_seconds", "kernel", "part", "reordering_step", "step"]
+__all__ = [
+    "bundle",
+    "c_function",
+    "compile_ahead",
+    "compile_seconds",
+    "is_anything_kept",
+    "kernel",
+    "part",
+    "reordering_step",
+    "start_second",
+    "step",
+]
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 

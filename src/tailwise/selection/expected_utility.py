@@ -39,7 +39,9 @@ def expected_utility(
     selection : Selection, array_like or path
         A Selection, an (n, k) array of labels with -1 for an empty slot, a 0/1 matrix, or a file.
     k : int or array_like of int, optional
-        The budget, for utilities that divide by it. Default: the number of labels that the selection holds.
+        The budget, for utilities that divide by it. Default: that of the Selection, whose empty slots count, so that
+        the value is its ``expected``; for other forms, the number of labels that the selection holds, so that empty
+        slots do not count.
     expectation : {"exact", "semi"}
         E[psi], or psi of the expected counts. Exact values come from quadrature (relative error below 1e-6) or, for
         G-mean, H-mean, AUC and formulas of your own, from Poisson-binomial probabilities (absolute error below 1e-8).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from tailwise.inputs.checks import check_choice
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.excluded_pairs import read_excluded, refuse_excluded
+from tailwise.inputs.totals import known_slots
 from tailwise.selection.resolve import (
     check_context,
     describe_batch,
@@ -81,10 +82,12 @@ def judge(
 ) -> Judged:
     """Read a selection in the order of the probabilities; parameters are those of `expected_utility`.
 
-    The budgets are the numbers of labels that the selection holds, unless k says otherwise.
+    The budgets are the numbers of labels that the selection holds, unless k says otherwise; a utility is divided by all
+    the slots that the selection is known to have, empty ones too.
     """
     check_choice("expectation", expectation, ("exact", "semi"))
     candidates = find_candidates(source, columns, context)
+    slots = None if k is not None else known_slots(selection, candidates.n_instances)
     utility = as_utility(utility, priors := read_priors(priors, source, candidates))
     selection = space_of(candidates).read_chosen(source.read_selection(selection), "selection")
     n, m = candidates.shape
@@ -96,4 +99,6 @@ def judge(
         candidates, aside = set_excluded_aside(candidates, excluded)
     context = check_context(context, utility, candidates)
     batch = describe_batch(candidates, budgets, priors, condition_positives, context, n)
+    if slots is not None:
+        batch = replace(batch, n_slots=slots + context.n_slots)
     return Judged(utility, candidates, context, batch, chosen, budgets, aside, ids)

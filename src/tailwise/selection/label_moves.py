@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from tailwise.certificates.prices import Bound
 from tailwise.certificates.proof import prove
+from tailwise.certificates.repair import most_shared_call
 from tailwise.engines.threads import count_cores
 from tailwise.expectations.terms import raise_failure, start_state
 from tailwise.inputs.scratch import make_scratch
-from tailwise.kernels.compiling import compile_ahead, compile_seconds
+from tailwise.kernels.compiling import compile_ahead, compile_seconds, is_anything_kept, start_second
 from tailwise.kernels.label_ascent import (
     FAR,
     FEW_POSITIVES,
@@ -25,6 +26,7 @@ from tailwise.kernels.label_ascent import (
     settle_labels,
 )
 from tailwise.kernels.label_state import P, Q, State
+from tailwise.kernels.nodes import count_nodes, multiply_generating
 from tailwise.kernels.rows import make_workbench
 from tailwise.kernels.set_worth import Worth
 from tailwise.selection.bca import run_pass, settle_totals
@@ -60,21 +62,41 @@ def label_moves(problem: Problem, outcome: Outcome, observer: Observer) -> Outco
     return replace(climb_labels(problem, outcome, observer), others=others)
 
 
+def expect_label_moves() -> None:
+    """Start a process that will be asked to compile label moves, where nothing has been compiled on this machine."""
+    if not is_anything_kept() and count_cores() > 1:
+        start_second()
+
+
 def compile_label_moves(problem: Problem) -> None:
     """Have label moves compiled in another process, while this one compiles what moves rows before.
 
     Only in the first call on this machine, where something had to be compiled already.
     """
-    if not _is_first_call():
+    if label_moves not in problem.plan or not _is_first_call():
+        compile_ahead()  # nothing, if a process waits to be asked
         return
     positions, state = np.empty((1, 1), np.int32), start_state(problem.batch, problem.expectation.context)
     state = state._replace(nodes=problem.expectation.worth.nodes)  # of the type of nodes that states have
-    calls = _LabelMoves(problem, state).list_calls(state, positions)
+    to_propose, to_settle = _LabelMoves(problem, state).list_calls(state, positions)
+    # This process may itself compile what is not begun when it is needed: what shares code with row moves comes last.
+    calls = [*_list_node_calls(problem, state, positions), to_propose]
     if problem.proving is not None or repair in problem.plan:
-        # What takes longest comes first; this process may itself compile what is not begun when it is needed.
         columns = problem.candidates.columns(problem.engine)
-        calls.insert(1, Bound(problem.expectation.worth, columns, problem.rules.most, problem.engine).call())
-    compile_ahead(*calls)
+        calls.append(Bound(problem.expectation.worth, columns, problem.rules.most, problem.engine).call())
+        calls.append(most_shared_call(problem))
+    compile_ahead(*calls, to_settle)
+
+
+def _list_node_calls(problem: Problem, state: State, positions: NDArray) -> list[tuple[Any, tuple[Any, ...]]]:
+    """The kernels that fill the nodes of exact expectations, with their arguments."""
+    if not problem.expectation.uses_nodes:
+        return []
+    rows, wanted = problem.candidates.rows, np.empty(0, dtype=np.bool_)
+    return [
+        (multiply_generating, (rows, state.nodes, wanted, 0, 0)),
+        (count_nodes, (rows, positions, state.nodes, wanted, 0, 0)),
+    ]
 
 
 def _is_first_call() -> bool:
