@@ -7,19 +7,17 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
 import pytest
+from engines.clusters import distributed, open_cluster
 
 import tailwise as tw
 from tailwise.datasets import zipf_candidates
 from tailwise.engines import Dask, dask_cluster, dask_messages, dask_workers
 from tailwise.errors import ClusterError, InputError
-
-distributed = pytest.importorskip("distributed")
 
 CASES = [
     ("macro-f1", "semi"),
@@ -40,14 +38,6 @@ def store(probabilities, tmp_path_factory):
     path = tmp_path_factory.mktemp("dask") / "a.store"
     tw.save(path, probabilities)
     return path
-
-
-def open_cluster(n_workers, *, processes=False):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return distributed.LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=processes, dashboard_address=None, silence_logs=50
-        )
 
 
 @pytest.fixture(scope="module", params=[1, 2, 4])

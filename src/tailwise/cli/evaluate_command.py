@@ -7,6 +7,7 @@ import json
 import math
 from typing import Any
 
+from tailwise.cli.cluster_options import add_cluster_options, engine_for
 from tailwise.cli.options import (
     add_command,
     add_json_option,
@@ -54,6 +55,7 @@ def add_parser(commands: Any) -> None:
         "--instances", default="common", help="by id: evaluate the instances in both files (common, default), or all"
     )
     add_label_weights_option(parser)
+    add_cluster_options(parser)
     parser.add_argument("--format", choices=["text", "json", "csv"], default="text", help="default: %(default)s")
     add_json_option(parser)
     parser.set_defaults(run=_run)
@@ -67,23 +69,28 @@ def _run(options: argparse.Namespace) -> int:
     if options.propensity is not None and options.priors is None:
         msg = "--propensity needs training labels. Got no --priors. Use --priors FILE, or omit --propensity."
         raise InputError(msg)
+    if options.probabilities is None and (options.scheduler is not None or options.local_cluster is not None):
+        msg = "A cluster computes expected values, which need --probabilities. Got none. Add --probabilities FILE."
+        raise InputError(msg)
     columns = dict(zip(("instance", "label"), options.columns or (), strict=False))
-    evaluation = evaluate(
-        options.truth,
-        options.selection,
-        options.metric,
-        k=options.k,
-        labels=options.labels,
-        zero_division=options.zero_division,
-        priors=options.priors,
-        propensity=options.propensity or USUAL_PROPENSITY,
-        probabilities=options.probabilities,
-        filter=options.filter,
-        label_names=options.label_names,
-        label_weights=options.label_weights,
-        instances=options.instances,
-        **columns,
-    )
+    with engine_for(options) as engine:
+        evaluation = evaluate(
+            options.truth,
+            options.selection,
+            options.metric,
+            k=options.k,
+            labels=options.labels,
+            zero_division=options.zero_division,
+            priors=options.priors,
+            propensity=options.propensity or USUAL_PROPENSITY,
+            probabilities=options.probabilities,
+            filter=options.filter,
+            label_names=options.label_names,
+            label_weights=options.label_weights,
+            instances=options.instances,
+            engine=engine,
+            **columns,
+        )
     if options.json:
         print(_as_json(evaluation, options), end="")
     elif options.format == "json":

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from tailwise.cli.cluster_options import add_cluster_options, engine_for
 from tailwise.cli.exit_codes import DONE, INTERRUPTED, NOT_IN_TIME
 from tailwise.cli.options import (
     add_columns_option,
@@ -95,9 +94,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--keep-partial", action="store_true", help="after Ctrl-C, write the best selection so far")
     seconds = "stop the search after this time, and write the best selection so far (exit code 4)"
     parser.add_argument("--max-seconds", type=float, metavar="S", help=seconds)
-    cluster = parser.add_argument_group("cluster (needs the extra dask; the result is the same)")
-    cluster.add_argument("--scheduler", metavar="ADDRESS", help="make proposals on the Dask cluster of this scheduler")
-    cluster.add_argument("--local-cluster", type=int, metavar="N", help="the same on N processes of this machine")
+    add_cluster_options(parser)
     kept = "folder in which every pass is kept: after a kill, the same command goes on from there"
     parser.add_argument("--checkpoint", metavar="DIR", help=kept)
     add_json_option(parser)
@@ -160,7 +157,7 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
     candidates = Candidates.of(source.probabilities).with_names(names, source.instance_ids).widened()
     exclude = None if options.exclude is None else read_excluded(options.exclude, candidates)
     candidates = candidates if options.top is None else candidates.keep_top(options.top)
-    with _engine_for(options) as engine:
+    with engine_for(options) as engine:
         selection = select(
             _shift(candidates, priors) if options.shift_to_priors else candidates,
             _weigh(options, priors),
@@ -186,31 +183,6 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
         instance_names=contents.instance_names,
     )
     return selection
-
-
-@contextmanager
-def _engine_for(options: argparse.Namespace) -> Iterator[Any]:
-    """Where proposals are made: on threads, on a cluster, or on one that is started for this command."""
-    from tailwise.errors import InputError
-
-    address, size = options.scheduler, options.local_cluster
-    if address is not None and size is not None:
-        msg = "--scheduler and --local-cluster must not be given both. Got both. Leave one out."
-        raise InputError(msg)
-    if size is not None and size < 1:
-        msg = f"--local-cluster must be an integer of at least 1. Got {size}."
-        raise InputError(msg)
-    if address is None and size is None:
-        yield "threads"
-        return
-    from tailwise.engines.dask_cluster import Dask, local_cluster
-
-    with local_cluster(size) if address is None else nullcontext(address) as place:
-        engine = Dask(place)
-        try:
-            yield engine
-        finally:
-            engine.close()
 
 
 def _weigh(options: argparse.Namespace, priors: LabelPriors | None) -> Utility:

@@ -21,6 +21,7 @@ from tailwise.engines.dask_messages import (
     Part,
     Placed,
     Snapshot,
+    find_movers,
     narrowed,
     pack,
     propose_on_worker,
@@ -139,10 +140,13 @@ class Dask(Cluster):
 
     def settled(self, state: State, positions: NDArray, group: NDArray, moves: Moves, value_type: Any) -> None:
         """Take note of the proposals that were applied."""
-        movers = np.flatnonzero(moves.counts[: group.size].any(axis=1))
+        movers = find_movers(moves, group.size)
         has_moved = (positions[group[movers]] == moves.positions[movers]).all(axis=1)
         movers = movers[has_moved]
         self._log.append(pack(moves, movers, group[movers], value_type))
+
+    def end(self, state: State, positions: NDArray) -> None:
+        """A pass ended: note what the totals are, to find out whether others change them before the next."""
         self._mark = _mark_of(state, positions)
 
     # What workers know
@@ -164,7 +168,8 @@ class Dask(Cluster):
         if not self._begins_pass:
             return
         self._begins_pass = False
-        if self._state is not state.counts or self._mark != _mark_of(state, positions):
+        mark, self._mark = self._mark, ()  # a pass that is not ended leaves none
+        if self._state is not state.counts or mark != _mark_of(state, positions):
             self._first, self._log = self._version + 1, []
             self._state = state.counts
             self._placed = state.nodes.placed_for.copy()
@@ -261,4 +266,9 @@ def local_cluster(n_workers: int) -> Iterator[str]:
 
 def _mark_of(state: State, positions: NDArray) -> tuple[float, ...]:
     """Numbers that differ if others changed the totals or the positions."""
-    return (*state.counts[:, [T, Q]].sum(axis=0).tolist(), float(positions.sum(dtype=np.int64)), id(positions))
+    return (
+        float(state.counts[:, T].sum()),
+        float(state.counts[:, Q].sum()),
+        float(positions.sum(dtype=np.int64)),
+        id(positions),
+    )

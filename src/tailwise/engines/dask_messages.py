@@ -31,6 +31,7 @@ __all__ = [
     "Part",
     "Placed",
     "Snapshot",
+    "find_movers",
     "narrowed",
     "pack",
     "propose_on_worker",
@@ -127,6 +128,12 @@ def size_of(message: Any) -> int:
     return sum(map(size_of, message)) if isinstance(message, (tuple, list)) else 0
 
 
+def find_movers(moves: Moves, size: int) -> NDArray:
+    """The rows of a group that leave or take a label."""
+    leaves, takes = moves.counts[:size].T
+    return np.flatnonzero(leaves | takes)
+
+
 def pack(moves: Moves, rows: NDArray, names: NDArray, value_type: Any) -> Packed:
     """The moves of some rows, under other names."""
     counts, k = moves.counts[rows], moves.positions.shape[1]
@@ -202,7 +209,7 @@ def _propose(copy: Copy, instances: NDArray) -> Packed:
     moves, _ = make_buffers(1, instances.size, copy.positions.shape[1])
     with Threads(_worker().state.nthreads) as threads:
         threads.propose(copy.rows, copy.terms, copy.state, copy.positions, copy.slots, instances, moves)
-    movers = np.flatnonzero(moves.counts.any(axis=1))
+    movers = find_movers(moves, instances.size)
     return pack(moves, movers, movers, copy.rows.values.dtype)
 
 

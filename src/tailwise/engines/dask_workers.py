@@ -55,6 +55,7 @@ class Cluster:
         self._client, self._is_own = self._connect(client)
         self._files = SharedFiles(folder)
         self._prepared: dict[str, Preparation] = {}
+        self._checked: set[str] = set()  # workers that have our version
         self._kept: dict[int, Kept] = {}  # by identity, which holds while the message is kept
         self._elsewhere = [0, 0]  # bytes that were sent and came, beside those of passes
         for address in self._client.nthreads():  # while this process is busy with other things
@@ -102,19 +103,29 @@ class Cluster:
 
     def _find_checked(self) -> list[str]:
         """The workers that have told their version, which is ours; waits for the first."""
-        while not (ready := [each for each in self._find_workers() if self._prepare(each).version.done()]):
+
+        def is_ready(address: str) -> bool:
+            return address in self._checked or self._prepare(address).version.done()
+
+        while not (ready := list(filter(is_ready, self._find_workers()))):
             time.sleep(0.05)
         found = [each for each in ready if self._check_release(each)]
         return found or self._find_checked()
 
     def _check_release(self, address: str) -> bool:
-        """Whether a worker is still there; refuse one with another version of tailwise."""
+        """Whether a worker has answered; refuse one with another version of tailwise.
+
+        It is asked once: the answer of a worker that was lost since would be waited for in vain.
+        """
+        if address in self._checked:
+            return True
         kind, answer, _ = self._answer_of(self._prepare(address).version)
         if kind == "lost":
             self._prepared.pop(address, None)
             return False
         if answer != release():
             self._refuse(f"the worker at {address} has tailwise {answer}, this process {release()}")
+        self._checked.add(address)
         return True
 
     def _prepare(self, address: str) -> Preparation:

@@ -130,7 +130,7 @@ def run_pass(
             n_moved += ascend(rows, terms, state, positions, slots, order[first : first + step], moves, touched)
             raise_failure(problem.utility)
         return n_moved
-    begin, settled = getattr(engine, "begin", None), getattr(engine, "settled", None)
+    begin, settled, end = (getattr(engine, name, None) for name in ("begin", "settled", "end"))
     if begin is not None:
         begin(problem.expectation.recipe)
     for first in range(0, order.size, group_size):
@@ -142,6 +142,8 @@ def run_pass(
         if settled is not None:
             settled(state, positions, group, moves, rows.values.dtype)
         raise_failure(problem.utility)
+    if end is not None:
+        end(state, positions)
     return n_moved
 
 

@@ -1,0 +1,225 @@
+"""What reads every candidate runs on the workers of a cluster, with the same values as on threads."""
+
+import os
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+from engines.clusters import distributed, open_cluster
+
+import tailwise as tw
+from tailwise.cli.main import main
+from tailwise.datasets import convert, zipf_candidates
+from tailwise.engines import Dask, dask_cluster, dask_workers
+from tailwise.engines.spreading import cut_evenly
+from tailwise.errors import ClusterError
+
+N, M = 700, 120
+CASES = [
+    ("macro-f1", "semi"),
+    ("macro-f1", "exact"),
+    ("coverage", "exact"),
+    ("0.6*precision + 0.3*macro-jaccard + 0.1*coverage", "exact"),
+]
+LINEAR = [("precision", "semi"), ("macro-recall", "semi"), ("macro-recall", "exact")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Probabilities as a store by label and as a plain one, and true labels."""
+    path = tmp_path_factory.mktemp("tasks")
+    probabilities = zipf_candidates(N, M, 40, seed=3).astype(np.float32)
+    truth = probabilities.copy()
+    truth.data = (np.random.default_rng(0).random(truth.nnz) < truth.data).astype(np.float32)
+    truth.eliminate_zeros()
+    tw.save(path / "p.npz", probabilities)
+    tw.save(path / "y.npz", truth)
+    convert(path / "p.npz", path / "p.store", by_label=True)
+    convert(path / "p.npz", path / "plain.store")
+    return path
+
+
+@pytest.fixture(scope="module", params=[1, 3])
+def client(request):
+    with open_cluster(request.param) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def two(folder):
+    with open_cluster(2, processes=True) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def names(monkeypatch):
+    """The tasks that were spread, by name."""
+    found, spread = [], Dask.spread
+
+    def note(self, task, *rest):
+        found.append(task.__name__)
+        spread(self, task, *rest)
+
+    monkeypatch.setattr(Dask, "spread", note)
+    return found
+
+
+@pytest.mark.parametrize("case", LINEAR, ids=str)
+def test_closed_forms(client, folder, names, case):
+    utility, expectation = case
+    wanted = tw.select(folder / "p.npz", utility, 3, expectation=expectation)
+    found = tw.select(folder / "p.store", utility, 3, expectation=expectation, engine=Dask(client))
+    assert found.labels.tobytes() == wanted.labels.tobytes()
+    assert found.expected == wanted.expected
+    assert found.method == "instance"
+    assert names == (["multiply_nodes"] * len(names) if case == LINEAR[2] else ["best_in_rows"])
+    assert any(message.startswith("Other steps: ") for message in found.messages)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_auto_and_greedy(client, folder, case):
+    utility, expectation = case
+    for method in ("auto", "greedy"):
+        options = {"expectation": expectation, "method": method, "max_passes": 4}
+        wanted = tw.select(folder / "p.npz", utility, 3, **options)
+        found = tw.select(folder / "p.store", utility, 3, **options, engine=Dask(client))
+        assert found.labels.tobytes() == wanted.labels.tobytes()
+        assert found.history == wanted.history
+
+
+@pytest.mark.parametrize("case", [*CASES, ("macro-gmean", "exact")], ids=str)
+def test_expected_utility(client, folder, names, case):
+    utility, expectation = case
+    labels = np.random.default_rng(1).permuted(np.tile(np.arange(M), (N, 1)), axis=1)[:, :3]
+    labels[::5, 2] = -1
+    wanted = tw.expected_utility(folder / "p.npz", utility, labels, expectation=expectation)
+    found = tw.expected_utility(folder / "p.store", utility, labels, expectation=expectation, engine=Dask(client))
+    assert found == wanted
+    assert ("look_up" in names) == (utility != "macro-gmean")
+
+
+@pytest.mark.parametrize("store", ["p.store", "plain.store"])
+@pytest.mark.parametrize("case", [*CASES, ("macro-f1", "context")], ids=str)
+def test_bound(client, folder, names, case, store):
+    utility, expectation = case
+    labels = np.argsort(-tw.load(folder / "p.npz").toarray(), axis=1)[:, :3]
+    more = {"rounds": 4, "target_gap": 0.0, "expectation": expectation}
+    if expectation == "context":
+        more |= {"expectation": "exact", "context": tw.select(folder / "p.npz", utility, 2).totals}
+    wanted = tw.certify(folder / "p.npz", utility, 3, labels, **more)
+    found = tw.certify(folder / store, utility, 3, labels, **more, engine=Dask(client))
+    assert found.history == wanted.history
+    assert found.prices.tobytes() == wanted.prices.tobytes()
+    assert names.count("bound_labels_of") == 4
+
+
+@pytest.mark.parametrize("client", [3], indirect=True)
+def test_formula_with_parameters_of_each_label(client, folder, names):
+    weights = np.random.default_rng(5).random(M)
+    utility = tw.utilities.MacroF1(weights=weights)
+    labels = tw.select(folder / "p.npz", "precision", 3).labels
+    more = {"rounds": 3, "target_gap": 0.0, "expectation": "semi"}
+    wanted = tw.certify(folder / "p.npz", utility, 3, labels, **more)
+    assert tw.certify(folder / "p.store", utility, 3, labels, **more, engine=Dask(client)).history == wanted.history
+
+
+@pytest.mark.parametrize("client", [3], indirect=True)
+def test_a_proof_sends_what_sets_are_worth_once(client, folder):
+    labels, sent = tw.select(folder / "p.npz", "precision", 3).labels, []
+    for rounds in (1, 5):
+        engine = Dask(client)
+        tw.certify(folder / "p.store", "macro-f1", 3, labels, rounds=rounds, target_gap=0.0, engine=engine)
+        sent.append(engine._elsewhere[0])
+    assert sent[1] - sent[0] == 4 * (3 * 8 * N + 8 * M)  # prices to each worker, and sizes
+
+
+@pytest.mark.parametrize("client", [3], indirect=True)
+def test_evaluate(client, folder, names, tmp_path, monkeypatch, capsys):
+    tw.select(folder / "p.npz", "macro-f1", 3).save(tmp_path / "c.npz")
+    inputs = {"probabilities": folder / "p.store", "metrics": ["precision", "macro-f1", "coverage"]}
+    wanted = tw.evaluate(folder / "y.npz", tmp_path / "c.npz", **inputs)
+    found = tw.evaluate(folder / "y.npz", tmp_path / "c.npz", **inputs, engine=Dask(client))
+    assert dict(found) == dict(wanted)
+    assert found.expected == wanted.expected
+    assert names.count("look_up") == 3
+    monkeypatch.setattr(dask_cluster, "local_cluster", lambda size: nullcontext(client))
+    command = ["evaluate", str(folder / "y.npz"), str(tmp_path / "c.npz"), "-m", "macro-f1"]
+    probabilities = ["--probabilities", str(folder / "p.store")]
+    assert main([*command, *probabilities]) == 0
+    plain = capsys.readouterr().out
+    assert main([*command, *probabilities, "--local-cluster", "1"]) == 0
+    assert capsys.readouterr().out == plain
+    assert names.count("look_up") == 4
+    assert main([*command, "--local-cluster", "1"]) == 2
+    assert "A cluster computes expected values, which need --probabilities" in capsys.readouterr().err
+
+
+def test_parts_do_not_depend_on_where_entries_are():
+    pointers = np.array([0, 0, 0, 90, 90, 100])
+
+    class Engine:
+        workers = 4
+
+    ranges = cut_evenly(pointers, Engine())
+    assert [first for first, _ in ranges] == [0, *(last for _, last in ranges[:-1])]
+    assert ranges[-1][1] == 5
+
+
+# Workers that are lost
+
+
+def test_worker_killed_between_rounds(two, folder):
+    labels = tw.select(folder / "p.npz", "precision", 3).labels
+    more = {"rounds": 5, "target_gap": 0.0}
+    wanted = tw.certify(folder / "p.npz", "macro-f1", 3, labels, **more)
+    rounds = []
+
+    def told(each):
+        rounds.append(each)
+        if len(rounds) == 2:
+            os.kill(next(iter(two.run(os.getpid).values())), 9)
+
+    found = tw.certify(folder / "p.store", "macro-f1", 3, labels, **more, engine=Dask(two), on_pass=told)
+    assert found.history == wanted.history
+
+
+@pytest.mark.parametrize("client", [3], indirect=True)
+def test_tasks_that_are_lost_run_again(client, folder, monkeypatch):
+    wanted, answer_of, failures = tw.select(folder / "p.npz", "precision", 3), Dask._answer_of, [1] * 3
+
+    def fail(self, future):
+        if "best-in-rows" in future.key and failures:
+            failures.pop()
+            return dask_workers.LOST
+        return answer_of(self, future)
+
+    monkeypatch.setattr(Dask, "_answer_of", fail)
+    found = tw.select(folder / "p.store", "precision", 3, engine=Dask(client))
+    assert found.labels.tobytes() == wanted.labels.tobytes()
+    failures.extend([1] * 100)
+    with pytest.raises(ClusterError, match="a task failed 4 times, at last with a lost worker"):
+        tw.select(folder / "p.store", "precision", 3, engine=Dask(client))
+
+
+@pytest.mark.parametrize("client", [3], indirect=True)
+def test_arguments_that_cannot_be_sent(client, folder, monkeypatch):
+    wanted, scatter, failures = tw.select(folder / "p.npz", "precision", 3), client.scatter, [OSError("closed")]
+
+    def fail(*arguments, **more):
+        if failures:
+            raise failures.pop()
+        return scatter(*arguments, **more)
+
+    monkeypatch.setattr(client, "scatter", fail)
+    found = tw.select(folder / "p.store", "precision", 3, engine=Dask(client))
+    assert found.labels.tobytes() == wanted.labels.tobytes()
+    failures.extend([TimeoutError()] * 4)
+    with pytest.raises(ClusterError, match="4 attempts to send arguments to a worker failed"):
+        tw.select(folder / "p.store", "precision", 3, engine=Dask(client))
+
+
+@pytest.mark.parametrize("client", [3], indirect=True)
+def test_workers_of_another_version(client, folder, monkeypatch):
+    monkeypatch.setattr(dask_workers, "release", lambda: "9.9")
+    with pytest.raises(ClusterError, match=r"has tailwise .*, this process 9\.9"):
+        tw.select(folder / "p.store", "precision", 3, engine=Dask(client))
