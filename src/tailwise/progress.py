@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 LOG = logging.getLogger("tailwise.progress")
-PAUSE = 10.0  # seconds between lines; at the level DEBUG every step is told
+PAUSE = 10.0  # seconds between lines
+SHORT_PAUSE = 1.0  # at the level DEBUG, where the last step is always told
 
 
 def track(
@@ -48,13 +49,14 @@ class Lines:
         if total is None and hasattr(things, "__len__"):
             total = len(things)  # type: ignore[arg-type]
         self._total, self._title, self._unit = total, title, unit
-        self._done, self._facts = 0, ""
+        self._done, self._facts, self._is_told = 0, "", True
         self._start = self._told = time.monotonic()
 
     def __iter__(self) -> Iterator[Any]:
         for thing in self._things or ():
             yield thing
             self.update()
+        self.close()
 
     def __enter__(self) -> Lines:
         return self
@@ -65,11 +67,12 @@ class Lines:
     def update(self, steps: int = 1) -> None:
         """Count steps, and tell of them if the last line is some time ago."""
         self._done += steps
-        now = time.monotonic()
-        is_due = now - self._told >= PAUSE
-        if is_due or LOG.isEnabledFor(logging.DEBUG):
-            self._told = now
-            LOG.log(logging.INFO if is_due else logging.DEBUG, "%s", self._describe(now - self._start))
+        self._is_told = False
+        ago = time.monotonic() - self._told
+        if ago >= PAUSE:
+            self._tell(logging.INFO)
+        elif ago >= SHORT_PAUSE:
+            self._tell(logging.DEBUG)
 
     def set_postfix(self, *, refresh: bool = True, **facts: Any) -> None:
         """Set what the next line adds, as names and values."""
@@ -81,6 +84,13 @@ class Lines:
 
     def close(self) -> None:
         """Called at the end, like that of a bar."""
+        if not self._is_told:
+            self._tell(logging.DEBUG)
+
+    def _tell(self, level: int) -> None:
+        if LOG.isEnabledFor(level):
+            self._is_told, self._told = True, time.monotonic()
+            LOG.log(level, "%s", self._describe(self._told - self._start))
 
     def _describe(self, seconds: float) -> str:
         of_all = "" if self._total is None else f" of {self._total}"

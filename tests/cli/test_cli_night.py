@@ -1,5 +1,6 @@
 """In a nightly job: configuration files, output for programs, messages in a log, signals, exit codes."""
 
+import itertools
 import json
 import logging
 import os
@@ -213,9 +214,23 @@ def test_lines_of_progress_off_a_terminal(monkeypatch, caplog):
     ]
 
 
-def test_every_pass_is_told_when_asked_for(place, capsys):
+def test_every_stage_is_told_when_asked_for(place, capsys):
     assert main([*SELECT, "--verbose"]) == 0
-    assert re.search(r"tailwise: rows: 1 passes, value 0\.\d+, moved \d+, 0 s", capsys.readouterr().err)
+    lines = [line for line in capsys.readouterr().err.splitlines() if " passes, value " in line]
+    assert all(re.fullmatch(r"tailwise: [a-z-]+: \d+ passes, value 0\.\d+, moved \d+, \d+ s", line) for line in lines)
+    stages = [line.split(":")[1] for line in lines]
+    assert {" rows", " labels", " proof"} <= set(stages)
+    assert all(before != after for before, after in itertools.pairwise(stages))  # one line each, however many passes
+
+
+def test_the_last_step_is_told_in_detail(monkeypatch, caplog):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with caplog.at_level(logging.DEBUG, "tailwise.progress"):
+        for _ in progress.track(range(5), title="training", unit="jobs", shown=True):
+            now[0] += 0.6
+    steps = ["training: 2 of 5 jobs, 1 s", "training: 4 of 5 jobs, 2 s", "training: 5 of 5 jobs, 3 s"]
+    assert [record.getMessage() for record in caplog.records] == steps
 
 
 # Signals, time and the machine

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import tailwise as tw
 from tailwise.cli.main import main
@@ -264,3 +265,15 @@ def test_shifting_to_priors_matches_names(tmp_path):
     expected = tw.shift_to_priors(np.array([[0.5, 0.25], [0.25, 0.5]], dtype=np.float32), training)
     found = tw.shift_to_priors(tmp_path / "probabilities.jsonl", tmp_path / "training.jsonl")
     np.testing.assert_array_equal(found.to_csr().toarray(), expected.to_csr().toarray())
+
+
+def test_numbers_have_the_names_of_labels_txt_beside_them(tmp_path):
+    """Truth that names labels in an order of its own, and a selection that numbers them, as `select` writes it."""
+    (tmp_path / "truth.jsonl").write_text('{"labels": ["blue", "red"]}\n{"labels": ["red"]}\n')
+    selection = tmp_path / "chosen.npz"
+    tw.save(selection, sp.csr_array([[1, 0, 0], [0, 0, 1]]))
+    with pytest.raises(InputError, match="must both name or both number"):
+        tw.evaluate(tmp_path / "truth.jsonl", selection)
+    (tmp_path / "labels.txt").write_text("red\ngreen\nblue\n")
+    found = tw.evaluate(tmp_path / "truth.jsonl", selection)
+    assert found["precision"] == 0.5  # red and blue were chosen

@@ -232,3 +232,15 @@ def test_what_is_not_there():
     assert (find_row("1", 2), find_row("x", 2, Ids(["x", "1"])), find_row("1", 2, Ids([7, 1]))) == (1, 0, 1)
     with pytest.raises(InputError, match="selection must have the 60 instances of probabilities"):
         explainer_of(PROBABILITIES, "macro-f1", np.zeros((3, 1), dtype=int))
+
+
+def test_a_label_that_only_makes_up_the_number_is_said_to_do_so():
+    rows = np.array([[0.9, 0.004, 0.3], [0.8, 0.006, 0.6], [0.7, 0.005, 0.1]])
+    explainer = explainer_of(rows, "precision", np.array([[0, 1], [0, 2], [0, 2]]))
+    first, filler = explainer.explain(0).labels
+    assert (first.makes_up_number, filler.makes_up_number) == (False, True)
+    assert "makes up the number of labels: it is unlikely, and without it the utility would be only" in filler.sentence
+    assert not any(each.makes_up_number for i in (1, 2) for each in explainer.explain(i).labels)
+    # Macro-averages may gain much by a label of the same probability.
+    rare = explainer_of(rows, "macro-recall", np.array([[0, 1], [0, 2], [0, 2]]), expectation="semi").explain(0).labels
+    assert not any(each.makes_up_number for each in rare)

@@ -134,6 +134,9 @@ class Source:
             return selection
         contents = load_contents(selection, columns=columns)
         names = None if self.all_names is not None else self.names
+        if names is not None and self.contents is not None and self.contents.is_open and contents.label_names is None:
+            # This file lists names as they come, so the numbers of the other one are not its own.
+            contents = replace(contents, label_names=names_for(contents, selection))
         if names is not None and (contents.label_names is not None or contents.is_open):
             chosen = contents.chosen(selection)
             chosen = Space("", self.instance_ids, names).number_by_id(chosen) if contents.is_open else chosen

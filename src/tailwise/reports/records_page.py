@@ -47,6 +47,7 @@ READING = {
     "gain": "what the score of all records together would lose without the label, or win by it, in points: hundredths, "
     "as in the table at the top. Each label of one record is a small part of the whole",
     "chosen for, expected": "for how many records the label is chosen, and how many are likely to have it",
+    "dashed": "a label that only makes up the number of labels: below 1 % likely, and with next to no gain",
     "why not the most probable": "a label that many records have already adds little; a rare one adds more",
 }
 

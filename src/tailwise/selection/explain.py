@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from tailwise.kernels.label_ascent import make_row_prices, price_rows
 from tailwise.kernels.label_state import Q
 from tailwise.kernels.rows import Rows
 from tailwise.selection.judging import judge
-from tailwise.selection.reasons import Explanation, LabelExplanation, Reason
+from tailwise.selection.reasons import LITTLE, UNLIKELY, Explanation, LabelExplanation, Reason
 from tailwise.selection.resolve import space_of
 
 if TYPE_CHECKING:
@@ -93,6 +94,12 @@ class Explainer:
             self._reason(j, e, rank, gain, None, None, counts)
             for j, (e, rank), gain in zip(own.tolist(), found, gains.tolist(), strict=True)
         ]
+        little = LITTLE * max(gains.tolist(), default=0.0)
+        if self.budgets is not None:
+            reasons = [
+                replace(each, makes_up_number=each.gain < 0 or (each.probability < UNLIKELY and each.gain < little))
+                for each in reasons
+            ]
         return tuple(sorted(reasons, key=lambda reason: (-reason.gain, reason.label)))
 
     def _explain_others(

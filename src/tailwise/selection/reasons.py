@@ -8,6 +8,9 @@ from typing import Any
 __all__ = ["Explanation", "LabelExplanation", "Reason"]
 
 ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+# A chosen label only makes up the number k if its probability is below the first, and its gain below this share of the
+# largest gain of its instance. The page of a report (templates/records.js) has the same two.
+UNLIKELY, LITTLE = 0.01, 0.05
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,9 @@ class Reason:
         How many instances are expected to have it, p of the utility.
     training : int or None
         How many training instances have it, if that is known.
+    makes_up_number : bool
+        Whether a label is chosen only because the instance is to have k of them: its probability is below 1 %, and its
+        gain below a twentieth of the largest gain of the instance, or negative.
     """
 
     label: int
@@ -48,6 +54,7 @@ class Reason:
     times_chosen: int
     expected: float
     training: int | None
+    makes_up_number: bool = False
 
     @property
     def sentence(self) -> str:
@@ -59,6 +66,9 @@ class Reason:
         worth = f"{self.name} ({self.probability:.1%}, {place})"
         if self.chosen and self.gain < 0:
             return f"{worth} makes up the number of labels: it costs {_size(-self.gain)}. It is {rarity}."
+        if self.chosen and self.makes_up_number:
+            little = f"it is unlikely, and without it the utility would be only {_size(self.gain)} lower"
+            return f"{worth} makes up the number of labels: {little}. It is {rarity}."
         if self.chosen:
             return f"{worth} is chosen: without it the utility would be {_size(self.gain)} lower. It is {rarity}."
         if self.held_back == "gain":

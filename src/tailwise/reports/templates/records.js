@@ -39,12 +39,19 @@
     return made;
   }
 
-  function reason(each, weakest) {
+  // Labels that only make up the number k: below 1 % and with next to no gain, as in selection/reasons.py.
+  function findFillers(row) {
+    const little = 0.05 * Math.max(0, ...row.map((each) => each.gain));
+    return new Set(row.filter((each) => each.gain < 0 || (each.probability < 0.01 && each.gain < little)).map((each) => each.label));
+  }
+
+  function reason(each, weakest, isFiller) {
     const place = each.rank ? ordinal(each.rank) + " by probability" : "not a candidate";
     const rarity = "chosen for " + labels.chosen[each.label] + ", " + Number(labels.expected[each.label].toPrecision(3)) + " expected"
       + (labels.training ? ", " + labels.training[each.label] + " in training" : "");
     const start = name(each.label) + " (" + percent(each.probability) + ", " + place + ")";
     if (weakest === undefined && each.gain < 0) return start + ": makes up the number of labels, at a cost of " + size(-each.gain) + "; " + rarity + ".";
+    if (isFiller) return start + ": makes up the number of labels; it is unlikely, and without it all records together would lose only " + size(each.gain) + "; " + rarity + ".";
     if (weakest === undefined) return start + ": without it all records together would lose " + size(each.gain) + "; " + rarity + ".";
     const change = each.gain >= 0 ? "add " + size(each.gain) : "cost " + size(-each.gain);
     const less = weakest > each.gain ? ", " + size(weakest - each.gain) + " less than the weakest chosen label" : "";
@@ -57,15 +64,21 @@
     return made;
   }
 
-  function tags(i, found) {
+  function tags(i, found, fillers) {
     const made = element("span");
-    for (const j of found) made.append(element("span", name(j), isTrue(i, j) ? "tag true" : "tag"));
+    for (const j of found) {
+      const isFiller = fillers !== undefined && fillers.has(j);
+      const tag = element("span", name(j), "tag" + (isTrue(i, j) ? " true" : "") + (isFiller ? " filler" : ""));
+      if (isFiller) tag.title = "makes up the number of labels: unlikely, and with next to no gain";
+      made.append(tag);
+    }
     return made;
   }
 
   function explain(i, box) {
+    const fillers = findFillers(own[i]);
     const weakest = own[i].length ? Math.min(...own[i].map((each) => each.gain)) : 0;
-    box.append(element("p", "Chosen, the largest gain first:"), list(own[i].map((each) => reason(each))));
+    box.append(element("p", "Chosen, the largest gain first:"), list(own[i].map((each) => reason(each, undefined, fillers.has(each.label)))));
     if (others[i].length) box.append(element("p", "Next best:"), list(others[i].map((each) => reason(each, weakest))));
     const top = element("p", data.topTitle + ": ");
     top.append(tags(i, data.top[i]));
@@ -80,7 +93,7 @@
   function show(i) {
     const made = element("details", undefined, "record"), summary = element("summary");
     summary.append(element("strong", title(i)), element("span", " " + (data.texts && data.names ? "(" + id(i) + ") " : "")));
-    summary.append(element("br"), tags(i, own[i].map((each) => each.label)));
+    summary.append(element("br"), tags(i, own[i].map((each) => each.label), findFillers(own[i])));
     made.append(summary);
     made.addEventListener("toggle", () => { if (made.open && made.children.length === 1) explain(i, made); });
     return made;
