@@ -46,7 +46,7 @@ LEAST_SHARE = 3e-5
 # A price that changed by a smaller share is no news to a label that has looked at it.
 NEWS_SHARE = 1e-2
 # A pass whose first group promises a smaller share of the utility ends there, if the group has this many candidates.
-LEAST_PROMISE, LEAST_SAMPLE = 5e-7, 100_000
+LEAST_PROMISE, LEAST_SAMPLE = 5e-7, 50_000
 
 
 def label_moves(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
@@ -163,7 +163,9 @@ class _LabelMoves:
         self.every = order[sizes[order] > 0]
         by_size = self.every[np.argsort(sizes[self.every], kind="stable")]
         n_small = int(np.searchsorted(np.cumsum(sizes[by_size]), SMALL_SHARE * problem.candidates.n_entries))
-        self.small = self.every[np.isin(self.every, by_size[:n_small])]
+        is_small = np.isin(self.every, by_size[:n_small])
+        self.small, large = self.every[is_small], self.every[~is_small]
+        self._sample = large[: large.size // GROUPS]
 
     def run_pass(self, state: State, positions: NDArray, labels: NDArray, observer: Observer) -> int:
         """Let labels move to their best sets; returns how many moved."""
@@ -180,10 +182,19 @@ class _LabelMoves:
         for number, group in enumerate(groups):
             self.pays = number != 1 or self._promises_much(groups[0], state, before)
             if not (self.pays and observer.goes_on()):
-                break
-            moves = self._propose(worth, state, positions, held, group)
-            n_moved += settle_labels(*self._to_settle(state, positions, held, group, moves))
-            raise_failure(problem.utility)
+                return n_moved
+            n_moved += self._move(worth, state, positions, held, group)
+        if labels is self.small and not self._move_far:  # the others gain little, as a rule
+            before = problem.expectation.value(state)
+            n_moved += self._move(worth, state, positions, held, self._sample)
+            self.pays = self._promises_much(self._sample, state, before)
+        return n_moved
+
+    def _move(self, worth: Worth, state: State, positions: NDArray, held: NDArray, group: NDArray) -> int:
+        """Let the labels of a group move; returns how many did."""
+        moves = self._propose(worth, state, positions, held, group)
+        n_moved = settle_labels(*self._to_settle(state, positions, held, group, moves))
+        raise_failure(self._problem.utility)
         return n_moved
 
     def list_calls(self, state: State, positions: NDArray) -> list[tuple[Any, tuple[Any, ...]]]:
