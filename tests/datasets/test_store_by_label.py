@@ -15,7 +15,7 @@ from tailwise.datasets import convert, zipf_candidates
 from tailwise.datasets.formats import store_by_label, stored_arrays
 from tailwise.engines import Threads
 from tailwise.errors import FileError, InputError, MachineError
-from tailwise.inputs import candidates, scratch, transposing
+from tailwise.inputs import candidates, matrices, scratch
 from tailwise.inputs.label_names import LabelNames
 
 FILES = ["by-label-instances.npy", "by-label-pointers.npy", "by-label-positions.npy", "by-label-probabilities.npy"]
@@ -54,7 +54,8 @@ def check_columns(columns, matrix):
 
 @pytest.mark.parametrize("at_once", [7, 1 << 25], ids=["parts", "whole"])
 def test_it_is_the_transpose(tmp_path, source, matrix, monkeypatch, at_once):
-    monkeypatch.setattr(transposing, "ENTRIES_AT_ONCE", at_once)
+    monkeypatch.setattr(matrices, "ENTRIES_AT_ONCE", at_once)
+    monkeypatch.setattr(candidates, "ENTRIES_AT_ONCE", at_once)
     convert(source, tmp_path / "b.store", by_label=True)
     check_columns([np.load(tmp_path / "b.store" / name) for name in store_by_label.BY_LABEL], matrix)
     assert np.load(tmp_path / "b.store" / "by-label-positions.npy").dtype == np.uint16
@@ -63,7 +64,7 @@ def test_it_is_the_transpose(tmp_path, source, matrix, monkeypatch, at_once):
 
 def test_long_rows_have_wide_positions():
     rows = tw.Candidates(np.array([0, 70_000]), np.arange(70_000, dtype=np.int32), np.full(70_000, 0.5), 70_000).rows
-    assert transposing.position_type(rows) is np.int32
+    assert matrices.position_type(rows) is np.int32
 
 
 def test_it_is_mapped_where_it_is_needed(store, matrix, monkeypatch):

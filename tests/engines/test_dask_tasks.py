@@ -11,7 +11,7 @@ import tailwise as tw
 from tailwise.cli.main import main
 from tailwise.datasets import convert, zipf_candidates
 from tailwise.engines import Dask, dask_cluster, dask_workers
-from tailwise.engines.spreading import cut_evenly
+from tailwise.engines.threads import cut_evenly
 from tailwise.errors import ClusterError
 
 N, M = 700, 120

@@ -8,7 +8,7 @@ from tailwise.datasets import zipf_candidates
 from tailwise.kernels.label_ascent import make_visits
 from tailwise.selection import label_moves
 from tailwise.selection.bca import start
-from tailwise.selection.label_moves import GROUPS, _LabelMoves
+from tailwise.selection.label_moves import GROUPS, _LabelMoves, may_move_far
 from tailwise.selection.observer import Observer
 from tailwise.selection.problem import Request
 from tailwise.selection.resolve import resolve
@@ -25,9 +25,9 @@ def groups(monkeypatch):
     """The groups of labels that made proposals."""
     seen, propose = [], _LabelMoves._propose
 
-    def spy(self, worths, state, positions, held, labels):
+    def spy(self, worth, state, positions, held, labels):
         seen.append(labels)
-        return propose(self, worths, state, positions, held, labels)
+        return propose(self, worth, state, positions, held, labels)
 
     monkeypatch.setattr(_LabelMoves, "_propose", spy)
     return seen
@@ -49,9 +49,9 @@ def test_labels_without_news_would_not_have_moved(monkeypatch, utility, expectat
     with_news = tw.select(matrix, utility, 3, tolerance=0, **options)
     propose = _LabelMoves._propose
 
-    def forget_and_propose(self, worths, state, positions, held, labels):
+    def forget_and_propose(self, worth, state, positions, held, labels):
         self._visits = make_visits(self._sizes.size)
-        return propose(self, worths, state, positions, held, labels)
+        return propose(self, worth, state, positions, held, labels)
 
     monkeypatch.setattr(_LabelMoves, "_propose", forget_and_propose)
     looking_again = tw.select(matrix, utility, 3, tolerance=0, **options)
@@ -75,7 +75,7 @@ def test_labels_without_news_would_not_have_moved(monkeypatch, utility, expectat
 )
 def test_what_is_news(noted, now, is_news):
     problem = make_problem()
-    moves = _LabelMoves(problem, start(problem, None, Observer()).state)
+    moves = _LabelMoves(problem, start(problem, None, Observer()).state, move_far=True)
     for each in (noted, now):
         moves._prices.weakest[:], moves._prices.other[:] = 1.0, each
         before = moves._prices.changed.copy()
@@ -90,7 +90,7 @@ def test_what_is_news(noted, now, is_news):
 def test_a_pass_that_gains_nothing_ends_after_its_first_group(monkeypatch, groups, least_sample, n_groups):
     problem = make_problem(expectation="semi", init=tw.select(MATRIX, "macro-f1", 3, expectation="semi", fill="none"))
     outcome = start(problem, None, Observer())
-    moves = _LabelMoves(problem, outcome.state)
+    moves = _LabelMoves(problem, outcome.state, move_far=True)
     while moves.run_pass(outcome.state, outcome.positions, moves.every, Observer()):
         pass
     groups.clear()
@@ -104,7 +104,7 @@ def test_a_pass_that_gains_goes_on_after_its_first_group(monkeypatch, groups):
     monkeypatch.setattr(label_moves, "LEAST_SAMPLE", 0)
     problem = make_problem(expectation="semi", init="random")
     outcome = start(problem, None, Observer())
-    moves = _LabelMoves(problem, outcome.state)
+    moves = _LabelMoves(problem, outcome.state, move_far=True)
     assert moves.run_pass(outcome.state, outcome.positions, moves.every, Observer()) > 0
     assert (len(groups), moves.pays) == (GROUPS, True)
 
@@ -155,5 +155,4 @@ def test_deep_tails_are_searched_in_all_sizes():
     problem = resolve(Request(zipf_candidates(60, 200, 20), "macro-f1", 3, method="global", fill="none"))
     outcome = start(problem, None, Observer())
     state = problem.expectation.count(outcome.positions)
-    moves = _LabelMoves(problem, state)
-    assert all(worth.has_blocks for worth in moves._find_worths(state))
+    assert may_move_far(problem, state)

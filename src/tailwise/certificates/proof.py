@@ -13,7 +13,7 @@ from tailwise.certificates.prices import NODES, Bound, Prices, descend
 from tailwise.certificates.provable import check_formulas
 from tailwise.certificates.repair import repair
 from tailwise.certificates.spread_bound import SpreadBound
-from tailwise.engines.spreading import is_elsewhere
+from tailwise.engines.threads import is_elsewhere
 from tailwise.kernels.label_ascent import make_row_prices, price_rows
 
 if TYPE_CHECKING:

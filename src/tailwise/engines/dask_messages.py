@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tailwise.engines.dask_files import open_shared
-from tailwise.engines.spreading import own_copy
-from tailwise.engines.threads import Threads
+from tailwise.engines.threads import Threads, own_copy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -183,7 +183,7 @@ class Cluster:
         take: Callable[[int, Any], object],
         kept: Sequence[Any] = (),
     ) -> None:
-        """Call ``take(number, task(shared, *parts[number]))`` for each part; see `tailwise.engines.spreading`."""
+        """Call ``take(number, task(shared, *parts[number]))`` for each part; see `tailwise.engines.threads`."""
         fixed = task, type(shared), self._files.of(shared)
         waiting, jobs = deque((number, 0) for number in range(len(parts))), dict[Any, Job]()
         while waiting or jobs:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.engines import Engine
-from tailwise.engines.spreading import cut_evenly, is_elsewhere, spread
+from tailwise.engines.threads import cut_evenly, is_elsewhere, spread
 from tailwise.expectations.terms import Weighted
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.totals import Totals

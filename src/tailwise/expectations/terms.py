@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.engines import Engine
-from tailwise.engines.spreading import cut_evenly, is_elsewhere, spread
+from tailwise.engines.threads import cut_evenly, is_elsewhere, spread
 from tailwise.errors import NumericalError, UtilityError
 from tailwise.expectations.expectation import NO_LAWS, NO_NODES, Expectation
 from tailwise.inputs.candidates import Candidates

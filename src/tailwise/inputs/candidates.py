@@ -12,9 +12,9 @@ from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size
 from tailwise.inputs.habits import read_habit
 from tailwise.inputs.id_tables import read_pair, read_table
-from tailwise.inputs.matrices import as_array, canonical_csr
+from tailwise.inputs.matrices import ENTRIES_AT_ONCE, as_array, canonical_csr, extend_columns, is_mapped, make_columns
+from tailwise.inputs.odd_probabilities import SMALLEST, without_rounding
 from tailwise.inputs.table_columns import LIBRARIES
-from tailwise.inputs.transposing import extend_columns, make_columns
 from tailwise.kernels.rows import (
     Columns,
     Rows,
@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidates", "Origin"]
 
-ROUNDING = 1e-6  # a few units of float32 precision, by which a sigmoid may overshoot [0, 1]
 MOST_WIDENED = 1_000_000  # entries that double precision is worth its memory for
-SMALLEST = 1e-300  # smaller probabilities are set to 0: they lose precision, and their reciprocals overflow
 
 
 class ByLabel(NamedTuple):
@@ -201,8 +199,17 @@ class Candidates:
     def columns(self, engine: Engine) -> Columns:
         """The candidates by label: those of a store that has them, else made when first asked for."""
         if self._columns is None:
-            self._columns = make_columns(self.rows, self.by_label.sizes, engine)
+            at_once = ENTRIES_AT_ONCE if is_mapped(self.rows.labels) else self.n_entries
+            self._columns = make_columns(self.rows, self.by_label.sizes, engine, self.make_zeros, at_once)
         return self._columns
+
+    def make_zeros(self, dtype: Any) -> NDArray:
+        """One zero for each candidate: in a temporary file if the candidates themselves are a mapped file."""
+        if not is_mapped(self.rows.labels):
+            return np.zeros(self.n_entries, dtype)
+        from tailwise.inputs.scratch import make_scratch
+
+        return make_scratch(self.n_entries, dtype, self.rows.labels)
 
     def split_labels(self, parts: int) -> list[int]:
         """Edges of parts of the labels that hold about as many candidates each."""
@@ -345,42 +352,9 @@ def _from_csr(csr: sp.csr_array, **known: Any) -> Candidates:
     if values.dtype not in (np.float32, np.float64):
         values = values.astype(np.float64 if values.dtype.itemsize > 4 else np.float32)
     if find_odd_probability(values, SMALLEST) >= 0:
-        values = _without_rounding(values, csr, known)
+        values = without_rounding(values, csr, known)
     indptr, labels = csr.indptr.astype(np.int64, copy=False), csr.indices.astype(np.int32, copy=False)
     return Candidates(indptr, labels, values, csr.shape[1], **known)
-
-
-def _without_rounding(values: NDArray, csr: sp.csr_array, known: dict[str, Any]) -> NDArray:
-    """Clip values that rounding pushed out of [0, 1]; refuse values further outside."""
-    inside = np.clip(values, 0, 1)
-    inside[inside < SMALLEST] = 0
-    is_wrong = ~(np.abs(values - inside) <= ROUNDING)  # written so that NaN counts as wrong
-    if is_wrong.any():
-        x = int(np.argmax(is_wrong))
-        i, j = int(np.searchsorted(csr.indptr, x, side="right")) - 1, csr.indices[x]
-        instance, label = _call(known.get("instance_ids"), i), _call(known.get("label_names"), j)
-        came = f"Got {str(values[x]).removesuffix('.0')} for instance {instance}, label {label}."
-        is_wide = "origin" in known and known["origin"].library and known["holds_all_labels"]
-        remedy = (
-            "If the table has a row for each entry, name its columns: instance='user_id', label='item_id', ..."
-            if is_wide
-            else _guess_remedy(values, values[x])
-        )
-        msg = f"probabilities must lie in [0, 1]. {came} {remedy}"
-        raise InputError(msg)
-    return inside
-
-
-def _call(ids: Any, number: int) -> str:
-    return str(number) if ids is None else repr(ids[number])
-
-
-def _guess_remedy(values: NDArray, wrong: float) -> str:
-    if not np.isfinite(wrong):
-        return "Remove or replace such entries; to exclude labels, give a sparse matrix without them."
-    if values.min() >= 0 and values.max() <= 100:
-        return "If these are percentages, divide them by 100; if they are logits, apply a sigmoid first."
-    return "If these are logits, apply a sigmoid first."
 
 
 def _read_only(array: NDArray) -> NDArray:

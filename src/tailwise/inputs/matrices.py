@@ -1,21 +1,25 @@
-"""Conversion of matrices in any layout to canonical CSR, and the check that a matrix holds only 0 and 1."""
+"""Conversion of matrices in any layout to canonical CSR, the same by label, and the check for only 0 and 1."""
 
 from __future__ import annotations
 
+import mmap
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
 from tailwise.errors import InputError
-from tailwise.kernels.rows import find_disorder
+from tailwise.kernels.rows import Columns, Rows, find_disorder, scatter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tailwise.engines import Engine
+
 __all__ = [
+    "ENTRIES_AT_ONCE",
     "as_array",
     "as_dense",
     "as_indicator",
@@ -25,10 +29,16 @@ __all__ = [
     "check_matrix",
     "check_most_labels",
     "cut_pointers",
+    "extend_columns",
+    "is_mapped",
+    "list_column_parts",
+    "make_columns",
+    "position_type",
     "tidy_csr",
 ]
 
 MOST_LABELS = 2**31 - 1
+ENTRIES_AT_ONCE = 1 << 25  # of mapped candidates: 10 bytes each
 
 
 def canonical_csr(matrix: Any, name: str) -> sp.csr_array:
@@ -244,3 +254,67 @@ def _refuse_duplicate(name: str, instance: int, label: int) -> NoReturn:
         "Remove or merge the duplicates first; sum_duplicates() of a scipy matrix adds them up."
     )
     raise InputError(msg)
+
+
+def is_mapped(array: Any) -> bool:
+    """Whether an array is a view of a mapped file, in the end."""
+    while array is not None and not isinstance(array, (np.memmap, mmap.mmap)):
+        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
+    return array is not None
+
+
+# By label
+
+
+def make_columns(
+    rows: Rows, sizes: NDArray, engine: Engine, make_array: Callable[[Any], NDArray], at_once: int
+) -> Columns:
+    """The candidates by label, `sizes` of each, in arrays that `make_array` makes; about `at_once` at a time."""
+    indptr = _add_up(sizes)
+    dtypes = np.int32, position_type(rows), rows.values.dtype
+    columns = Columns(indptr, *map(make_array, dtypes))
+    for first, last in cut_pointers(indptr, at_once):
+        _scatter(rows, indptr[:-1].copy(), columns, first, last, engine)
+    return _read_only(columns)
+
+
+def list_column_parts(rows: Rows, sizes: NDArray, engine: Engine) -> Iterator[Columns]:
+    """The same, some labels at a time, each part in memory; the pointers of a part are those of all labels."""
+    indptr = _add_up(sizes)
+    for first, last in cut_pointers(indptr, ENTRIES_AT_ONCE):
+        size = int(indptr[last] - indptr[first])
+        dtypes = np.int32, position_type(rows), rows.values.dtype
+        columns = Columns(indptr, *(np.empty(size, dtype) for dtype in dtypes))
+        _scatter(rows, indptr[:-1] - indptr[first], columns, first, last, engine)
+        yield columns
+
+
+def position_type(rows: Rows) -> Any:
+    """The smallest type of integers that tells the places of a row apart."""
+    longest = np.diff(rows.indptr).max(initial=0)
+    return np.uint16 if longest <= np.iinfo(np.uint16).max else np.int32
+
+
+def extend_columns(columns: Columns, n_labels: int) -> Columns:
+    """The same columns, with further labels that have no candidates."""
+    more = np.full(n_labels + 1 - columns.indptr.size, columns.indptr[-1])
+    return _read_only(columns._replace(indptr=np.concatenate([columns.indptr, more]))) if more.size else columns
+
+
+def _add_up(sizes: NDArray) -> NDArray:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+
+
+def _scatter(rows: Rows, ends: NDArray, columns: Columns, first: int, last: int, engine: Engine) -> None:
+    """Put the candidates of labels first to last into the columns, a share of them on each thread."""
+    low, high = columns.indptr[first], columns.indptr[last]
+    wanted = low + (high - low) * np.arange(1, engine.workers) / engine.workers
+    inner = np.clip(np.searchsorted(columns.indptr, wanted), first, last).tolist()
+    engine.share([first, *inner, last], lambda _, low, high: scatter(rows, ends, columns, low, high))
+
+
+def _read_only(columns: Columns) -> Columns:
+    """As those of a store are, so that kernels are compiled once."""
+    for array in columns:
+        array.flags.writeable = False
+    return columns

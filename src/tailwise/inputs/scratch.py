@@ -10,21 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.errors import MachineError
+from tailwise.inputs.matrices import is_mapped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["is_mapped", "make_scratch"]
+__all__ = ["make_scratch"]
 
 LEAST_MAPPED = 1 << 24  # bytes; a smaller array is no more than a block
 BLOCK = 1 << 24  # bytes that are written at once where the system cannot reserve them
-
-
-def is_mapped(array: Any) -> bool:
-    """Whether an array is a view of a mapped file, in the end."""
-    while array is not None and not isinstance(array, (np.memmap, mmap.mmap)):
-        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
-    return array is not None
 
 
 def make_scratch(size: int, dtype: Any, like: NDArray) -> NDArray:

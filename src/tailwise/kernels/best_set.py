@@ -313,11 +313,11 @@ def is_settled(bench, size, slope, offset):
 
 
 @step
-def search_near_members(worth, j, bench, n_candidates, slope, offset, is_far):
+def search_near_members(worth, j, bench, n_candidates, slope, offset):
     """Look for a better set than the marked one: for moves, it proves nothing; returns the value of the marked one.
 
-    The line lies above what an instance can add; `is_far` says that the best set may be of quite another size, so that
-    all sizes are searched. Writes: as search_best_set, except for the bound.
+    The line lies above what an instance can add. All sizes are searched if the worth holds for all. Writes: as
+    search_best_set, except for the bound.
     """
     forget_phis(bench)
     start_from_members(worth, j, bench, n_candidates)
@@ -326,7 +326,7 @@ def search_near_members(worth, j, bench, n_candidates, slope, offset, is_far):
         return present
     size = keep_promising(worth, j, bench, n_candidates)
     guess = min(max(1, int(bench.found[SIZE])), size)
-    if worth.falls and is_far:
+    if worth.falls and worth.has_blocks:
         search_from_best(worth, j, bench, size, guess)
         return present
     look_near(worth, j, bench, size, guess)

@@ -14,8 +14,6 @@ from tailwise.kernels.best_set import search_near_members
 from tailwise.kernels.compiling import bundle, kernel, part, step
 from tailwise.kernels.label_state import (
     ROUNDING,
-    P,
-    Q,
     T,
     call_add_instance,
     call_gain_of,
@@ -29,9 +27,6 @@ from tailwise.kernels.workbench import VALUE, put, take_logs
 
 # Candidates that are compared with the bar at a time.
 CHUNK = 32
-# Nodes are exact where q + p + 1 is within this factor of what they were placed for; and of labels with fewer expected
-# positives than this, sets of quite different sizes may be worth about the same.
-FAR, FEW_POSITIVES = 2.0, 2.0
 # A label moves if that gains more than this share of what is at stake, since rounding gains nothing.
 LEAST_GAIN = 1e-9
 
@@ -175,7 +170,7 @@ def has_news(columns, chosen, budgets, prices, j, slope, offset, visited):
 
 
 @step
-def propose_label(worth, counts, columns, chosen, budgets, prices, j, visits, bench, is_wanted, is_far):
+def propose_label(worth, counts, columns, chosen, budgets, prices, j, visits, bench, is_wanted):
     """Whether label j has a better set at the present prices; if so, it is marked in is_wanted."""
     hold_candidates(worth, columns, j, 1)
     slope, offset = line_of_one(worth, j, bench)
@@ -185,7 +180,7 @@ def propose_label(worth, counts, columns, chosen, budgets, prices, j, visits, be
     size = load_column(columns, chosen, budgets, prices, j, slope, offset, bench)
     hold_candidates(worth, columns, j, size)
     take_logs(worth, j, bench, size)
-    present = search_near_members(worth, j, bench, size, slope, offset, is_far)
+    present = search_near_members(worth, j, bench, size, slope, offset)
     if not bench.found[VALUE] > present + LEAST_GAIN * abs(present):
         return False
     is_wanted[columns.indptr[j] : columns.indptr[j + 1]] = False
@@ -194,32 +189,19 @@ def propose_label(worth, counts, columns, chosen, budgets, prices, j, visits, be
     return True
 
 
-@part
-def may_move_far(counts, j):
-    """Whether the best set of label j may be of quite another size than its present one."""
-    q, p = counts[j, Q], counts[j, P]
-    return p < FEW_POSITIVES or q + p + 1.0 > FAR * (p + 2.0)
-
-
 @kernel
 def propose_labels(
-    near, far, counts, columns, chosen, budgets, prices, labels, visits, now, bench, is_wanted, moves, first, last
+    worth, counts, columns, chosen, budgets, prices, labels, visits, now, bench, is_wanted, moves, first, last
 ):
     """The labels of a group, from first to last, propose their best sets, if there is news for them.
 
-    Shapes: counts, those of the state; labels, moves (group,); is_wanted (nnz,), by columns. Reads: near, the worth of
-    sets of about the sizes that labels have, and far, that of all sets. Writes: moves, whether a label wants to change;
-    is_wanted, for those; visits, pass number `now` for the others.
+    Shapes: counts, those of the state; labels, moves (group,); is_wanted (nnz,), by columns. Reads: worth, of all sets
+    or of those of about the sizes that labels have. Writes: moves, whether a label wants to change; is_wanted, for
+    those; visits, pass number `now` for the others.
     """
     for r in range(first, last):
         j = labels[r]
-        is_far = near.has_blocks or may_move_far(counts, j)
-        if is_far:
-            moves[r] = propose_label(far, counts, columns, chosen, budgets, prices, j, visits, bench, is_wanted, is_far)
-        else:
-            moves[r] = propose_label(
-                near, counts, columns, chosen, budgets, prices, j, visits, bench, is_wanted, is_far
-            )
+        moves[r] = propose_label(worth, counts, columns, chosen, budgets, prices, j, visits, bench, is_wanted)
         visits.passes[j], visits.t[j] = -1 if moves[r] else now, counts[j, T]
 
 

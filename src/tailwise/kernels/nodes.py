@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.compiling import bundle, kernel, part, step
+from tailwise.kernels.compiling import bundle, kernel, part, reordering_step, step
 from tailwise.kernels.rows import part_of_row
 
 # Rows of Nodes.linear: decay D, base d, weight W D^q, sum of phi; and of Nodes.product: decay D, the product.
@@ -36,7 +36,7 @@ def phi(e, base):
     return e / (1.0 - e + e * base)
 
 
-@part
+@reordering_step
 def linear_gain(nodes, j, e, first, last):
     """What the nodes first to last of the linear form gain with one more instance."""
     linear = nodes.linear
@@ -47,7 +47,7 @@ def linear_gain(nodes, j, e, first, last):
     return gain
 
 
-@part
+@reordering_step
 def linear_own_gain(nodes, j, e, first, last):
     linear = nodes.linear
     gain = 0.0

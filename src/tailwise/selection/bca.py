@@ -19,15 +19,16 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tailwise.engines.spreading import cut_evenly, spread
+from tailwise.engines import Engine
+from tailwise.engines.threads import cut_evenly, spread
 from tailwise.expectations.expectation import Expectation
 from tailwise.expectations.terms import locate, raise_failure
 from tailwise.inputs.chosen import EMPTY, Chosen
-from tailwise.inputs.scratch import make_scratch
 from tailwise.kernels.label_state import State
 from tailwise.kernels.row_ascent import ascend, make_buffers, settle
 from tailwise.kernels.rows import Rows, select_by_line
 from tailwise.selection.checkpoint import Reached
+from tailwise.selection.near import Here, Near, take_near
 from tailwise.selection.observer import Observer
 from tailwise.selection.problem import Outcome, Problem
 
@@ -39,6 +40,8 @@ LEAST_BLOCKS, LARGEST_BLOCK = 128, 1024
 PASSES_PER_COUNT = 16
 # Candidates between two looks at the clock and the keyboard: some hundredths of a second.
 ENTRIES_PER_CALL = 2_000_000
+# A pass of the warm-up that gains a smaller share of the utility is its last one.
+WARM_SHARE = 1e-3
 ONE, ZERO = np.ones(1), np.zeros(1)
 
 
@@ -53,43 +56,74 @@ def start(problem: Problem, outcome: Outcome | None, observer: Observer) -> Outc
 
 
 def warm_up(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
-    """Climb by a cheaper expectation first, from its greedy selection; go on from there if that is better."""
+    """Climb by a cheaper expectation first; go on from where that leads."""
     assert problem.cheaper is not None
     cheaper = replace(problem, expectation=problem.cheaper)
+    near = take_near(cheaper, outcome.state, outcome.positions)
+    if near is None:
+        found = _climb_from_greedy(cheaper, outcome, observer)
+    else:
+        found = _climb_near(cheaper, outcome, near, observer)
+    state = problem.expectation.count(found.positions)
+    history = (problem.expectation.value(state),)
+    return replace(outcome, positions=found.positions, state=state, history=history, interrupted=found.interrupted)
+
+
+def _climb_near(problem: Problem, outcome: Outcome, near: Near, observer: Observer) -> Outcome:
+    """Climb over near candidates as long as that gains much, since this optimum is not the one that is looked for."""
+    much = max(problem.tolerance, WARM_SHARE * abs(outcome.history[-1]))
+    return climb_rows(replace(problem, tolerance=much), outcome, "warm-up", observer, near, looks_at_all=False)
+
+
+def _climb_from_greedy(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
+    """Climb from the greedy selection, which takes one thread; the start, if that is better."""
     positions = empty_positions(problem)
-    state = problem.cheaper.start(np.ones(problem.candidates.n_labels))
+    state = problem.expectation.start(np.ones(problem.candidates.n_labels))
     if problem.checkpoint is None or problem.checkpoint.stage != "warm-up":  # else this was done before
-        run_pass(cheaper, state, positions, problem.order, 1, observer)
-    if observer.goes_on():  # else the pass may have left instances without labels
-        begin = Outcome(positions, state, (problem.cheaper.value(state),), passes=0)
-        found = climb_rows(cheaper, begin, "warm-up", observer)
-        if found.history[-1] > outcome.history[-1]:
-            outcome = replace(outcome, positions=found.positions)
-        outcome = replace(outcome, interrupted=found.interrupted)
-    state = problem.expectation.count(outcome.positions)
-    return replace(outcome, state=state, history=(problem.expectation.value(state),))
+        run_pass(problem, state, positions, problem.order, 1, observer)
+    if not observer.goes_on():  # the pass may have left instances without labels
+        return outcome
+    begin = replace(outcome, positions=positions, state=state, history=(problem.expectation.value(state),))
+    found = climb_rows(problem, begin, "warm-up", observer)
+    is_better = found.history[-1] > outcome.history[-1]
+    return found if is_better else replace(outcome, interrupted=found.interrupted)
 
 
 def bca(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     """Visit the instances again and again; each takes the k labels of largest gain while all others stand still."""
-    return climb_rows(problem, outcome, "rows", observer)
+    near = take_near(problem, outcome.state, outcome.positions)
+    # Before label passes, near candidates are enough: a pass over all follows these.
+    is_last = near is None or problem.method != "global"
+    return replace(climb_rows(problem, outcome, "rows", observer, near, looks_at_all=is_last), near=near)
 
 
-def climb_rows(problem: Problem, outcome: Outcome, stage: str, observer: Observer) -> Outcome:
-    """Pass after pass, until one gains less than the tolerance."""
+def climb_rows(
+    problem: Problem,
+    outcome: Outcome,
+    stage: str,
+    observer: Observer,
+    near: Near | None = None,
+    *,
+    looks_at_all: bool = True,
+) -> Outcome:
+    """Pass after pass, until one gains less than the tolerance: first over near candidates, then over all."""
     expectation, positions, state = problem.expectation, outcome.positions, outcome.state
     history, converged, interrupted = [*outcome.history], False, False
     reached = None if problem.checkpoint is None else problem.checkpoint.read(stage)
     if reached is not None:
         positions, state, history, converged = reached.positions, reached.state, reached.history, reached.converged
+        near = None
     try:
         while not converged and len(history) <= problem.max_passes and observer.goes_on():
-            n_moved = run_pass(problem, state, positions, problem.order, problem.group_size, observer)
+            n_moved = run_pass(problem, state, positions, problem.order, problem.group_size, observer, near)
             state = settle_totals(expectation, state, positions, len(history))
             history.append(expectation.value(state))
-            converged = observer.goes_on() and (n_moved == 0 or history[-1] - history[-2] < problem.tolerance)
+            is_little = n_moved == 0 or history[-1] - history[-2] < problem.tolerance
+            converged = observer.goes_on() and is_little and not (looks_at_all and near is not None)
+            near = None if is_little else near
             observer.told(stage, history, n_moved, state)
-            if problem.checkpoint is not None and observer.goes_on():  # else the pass was perhaps not finished
+            # Passes over near candidates are kept together, and a pass that was perhaps not finished is not.
+            if problem.checkpoint is not None and near is None and observer.goes_on():
                 problem.checkpoint.write(Reached(stage, positions, state, history, converged, outcome.others))
     except KeyboardInterrupt:  # the state may be half of one and half of another selection
         interrupted, state = True, expectation.count(positions)
@@ -114,13 +148,35 @@ def settle_totals(expectation: Expectation, state: State, positions: NDArray, n_
 
 
 def run_pass(
-    problem: Problem, state: State, positions: NDArray, order: NDArray, group_size: int, observer: Observer
+    problem: Problem,
+    state: State,
+    positions: NDArray,
+    order: NDArray,
+    group_size: int,
+    observer: Observer,
+    near: Near | None = None,
 ) -> int:
     """Let the instances of `order`, a group at a time, move to their best labels; returns how many moved."""
-    rows, terms, slots, engine = problem.candidates.rows, problem.expectation.terms, problem.rules.slots, problem.engine
+    if near is not None:
+        n_moved = _run_groups(problem, near.rows, Here(problem.engine), state, near.own, order, group_size, observer)
+        near.write_back(problem.engine, positions)
+        return n_moved
+    return _run_groups(problem, problem.candidates.rows, problem.engine, state, positions, order, group_size, observer)
+
+
+def _run_groups(
+    problem: Problem,
+    rows: Rows,
+    engine: Engine | Here,
+    state: State,
+    positions: NDArray,
+    order: NDArray,
+    group_size: int,
+    observer: Observer,
+) -> int:
+    terms, slots, n_moved = problem.expectation.terms, problem.rules.slots, 0
     moves, touched = make_buffers(problem.candidates.n_labels, min(group_size, max(1, order.size)), positions.shape[1])
-    entries = max(1, problem.candidates.n_entries * group_size // max(1, problem.candidates.n_instances))
-    n_moved = 0
+    entries = max(1, rows.labels.size * group_size // max(1, problem.candidates.n_instances))
     if not engine.shares(entries):
         # Groups too small to share: propose and settle as one call, several groups at a time.
         step = group_size * max(1, ENTRIES_PER_CALL // entries)
@@ -233,7 +289,7 @@ def _starting_positions(problem: Problem, observer: Observer) -> NDArray:
         run_greedy(problem, positions, greedy_order(problem), observer)
         complete(problem, positions)
         return positions
-    numbers = make_scratch(rows.values.size, np.float32, rows.values)
+    numbers = problem.candidates.make_zeros(np.float32)
     np.random.default_rng(problem.seed).random(dtype=np.float32, out=numbers)
     numbers = numbers.astype(rows.values.dtype, copy=False)
     numbers.flags.writeable = False  # as the probabilities, so that no second kernel is compiled for them

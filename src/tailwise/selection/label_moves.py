@@ -13,11 +13,8 @@ from tailwise.certificates.proof import prove
 from tailwise.certificates.repair import most_shared_call
 from tailwise.engines.threads import count_cores
 from tailwise.expectations.terms import raise_failure, start_state
-from tailwise.inputs.scratch import make_scratch
 from tailwise.kernels.compiling import compile_ahead, compile_seconds, is_anything_kept, start_second
 from tailwise.kernels.label_ascent import (
-    FAR,
-    FEW_POSITIVES,
     make_row_prices,
     make_undo,
     make_visits,
@@ -29,17 +26,17 @@ from tailwise.kernels.label_state import P, Q, State
 from tailwise.kernels.nodes import count_nodes, multiply_generating
 from tailwise.kernels.rows import make_workbench
 from tailwise.kernels.set_worth import Worth
-from tailwise.selection.bca import run_pass, settle_totals
+from tailwise.selection.bca import climb_rows, run_pass, settle_totals
+from tailwise.selection.near import Near, take_near
 from tailwise.selection.observer import Observer
 from tailwise.selection.problem import Outcome, Problem, Proving
 
-# The worth of sets of about the sizes that labels have, and that of all sets.
-Worths = tuple[Worth, Worth]
-
 # What a quick proof may cost, and what it should reach.
 QUICK = Proving(rounds=100, target_gap=1e-4)
-# Labels that may move far, as a share of all, beyond which all labels are searched as they are.
-FAR_SHARE = 0.1
+# Nodes are exact where q + p + 1 is within this factor of what they were placed for; and of labels with fewer expected
+# positives than this, sets of quite different sizes may be worth about the same. If more labels than this share may
+# move far, all labels are searched in all sizes.
+FAR, FEW_POSITIVES, FAR_SHARE = 2.0, 2.0, 0.1
 # Groups of labels in a pass: the labels of one group look at the same prices.
 GROUPS = 8
 # Labels with few candidates hold nearly all moves that gain, and cost little to look at.
@@ -51,7 +48,7 @@ LEAST_SHARE = 3e-5
 # A price that changed by a smaller share is no news to a label that has looked at it.
 NEWS_SHARE = 1e-2
 # A pass whose first group promises a smaller share of the utility ends there, if the group has this many candidates.
-LEAST_PROMISE, LEAST_SAMPLE = 5e-7, 100_000
+LEAST_PROMISE, LEAST_SAMPLE = 5e-7, 50_000
 
 
 def label_moves(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
@@ -64,7 +61,7 @@ def label_moves(problem: Problem, outcome: Outcome, observer: Observer) -> Outco
 
 def expect_label_moves() -> None:
     """Start a process that will be asked to compile label moves, where nothing has been compiled on this machine."""
-    if not is_anything_kept() and count_cores() > 1:
+    if not propose_labels.signatures and not is_anything_kept() and count_cores() > 1:
         start_second()
 
 
@@ -73,12 +70,14 @@ def compile_label_moves(problem: Problem) -> None:
 
     Only in the first call on this machine, where something had to be compiled already.
     """
+    if propose_labels.signatures:
+        return
     if label_moves not in problem.plan or not _is_first_call():
         compile_ahead()  # nothing, if a process waits to be asked
         return
     positions, state = np.empty((1, 1), np.int32), start_state(problem.batch, problem.expectation.context)
     state = state._replace(nodes=problem.expectation.worth.nodes)  # of the type of nodes that states have
-    to_propose, to_settle = _LabelMoves(problem, state).list_calls(state, positions)
+    to_propose, to_settle = _LabelMoves(problem, state, move_far=True).list_calls(state, positions)
     # This process may itself compile what is not begun when it is needed: what shares code with row moves comes last.
     calls = [*_list_node_calls(problem, state, positions), to_propose]
     if problem.proving is not None or repair in problem.plan:
@@ -100,7 +99,7 @@ def _list_node_calls(problem: Problem, state: State, positions: NDArray) -> list
 
 
 def _is_first_call() -> bool:
-    return not propose_labels.signatures and compile_seconds() > 0 and count_cores() > 1
+    return compile_seconds() > 0 and count_cores() > 1
 
 
 def repair(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
@@ -111,17 +110,41 @@ def repair(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
 
 
 def climb_labels(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
+    """Label passes and row passes in turn: over near candidates where labels do not move far, then rows over all."""
+    move_far = may_move_far(problem, outcome.state)
+    near = None if move_far else outcome.near or take_near(problem, outcome.state, outcome.positions)
+    outcome = _climb_in_turn(problem, outcome, observer, near, move_far=move_far)
+    if near is None or outcome.interrupted:
+        return outcome
+    return climb_rows(replace(problem, checkpoint=None), outcome, "labels", observer)
+
+
+def may_move_far(problem: Problem, state: State) -> bool:
+    """Whether labels are to be searched in all sizes: if many have few positives, or are selected more than that.
+
+    And beside what was decided elsewhere, which the nodes of a state do not keep apart.
+    """
+    context, has_candidates = problem.expectation.context, problem.candidates.by_label.sizes > 0
+    q, p = state.counts[has_candidates, Q], state.counts[has_candidates, P]
+    n_far = int(((p < FEW_POSITIVES) | (q + p + 1 > FAR * (p + 2))).sum())
+    return n_far > FAR_SHARE * q.size or bool(context.t.any() or context.q.any())
+
+
+def _climb_in_turn(
+    problem: Problem, outcome: Outcome, observer: Observer, near: Near | None, *, move_far: bool
+) -> Outcome:
     """Passes over the labels with few candidates while they gain much, else over all; a row pass after each.
 
     The last pass is one over all labels, unless the sample that a pass begins with shows that it does not pay.
     """
     expectation, positions, state = problem.expectation, outcome.positions, outcome.state
     history, converged, interrupted, looks_at_all = [*outcome.history], False, False, False
+    own = positions if near is None else near.own
     try:
-        moves = _LabelMoves(problem, state)
+        moves = _LabelMoves(problem if near is None else near.narrow(problem), state, move_far=move_far)
         while not converged and len(history) <= problem.max_passes and observer.goes_on():
-            n_moved = moves.run_pass(state, positions, moves.every if looks_at_all else moves.small, observer)
-            n_moved += run_pass(problem, state, positions, problem.order, problem.group_size, observer)
+            n_moved = moves.run_pass(state, own, moves.every if looks_at_all else moves.small, observer)
+            n_moved += run_pass(problem, state, positions, problem.order, problem.group_size, observer, near)
             state = settle_totals(expectation, state, positions, len(history))
             history.append(expectation.value(state))
             gain, scale = history[-1] - history[-2], abs(history[-1])
@@ -149,8 +172,8 @@ class _LabelMoves:
     Labels come in random order, so that the first group is a sample of them all, which tells whether a pass ``pays``.
     """
 
-    def __init__(self, problem: Problem, state: State) -> None:
-        self._problem = problem
+    def __init__(self, problem: Problem, state: State, *, move_far: bool) -> None:
+        self._problem, self._move_far = problem, move_far
         self._columns = problem.candidates.columns(problem.engine)
         self._sizes = sizes = np.diff(self._columns.indptr)
         largest = int(sizes.max(initial=0))
@@ -159,17 +182,20 @@ class _LabelMoves:
         self._prices = make_row_prices(problem.candidates.n_instances)
         self._noted, self._n_passes = np.zeros((2, problem.candidates.n_instances)), 0
         self._visits = make_visits(sizes.size)
-        self._is_wanted = make_scratch(self._columns.values.size, np.bool_, self._columns.values)
+        self._is_wanted = problem.candidates.make_zeros(np.bool_)
         order = np.random.default_rng(problem.seed).permutation(sizes.size)
         self.every = order[sizes[order] > 0]
         by_size = self.every[np.argsort(sizes[self.every], kind="stable")]
         n_small = int(np.searchsorted(np.cumsum(sizes[by_size]), SMALL_SHARE * problem.candidates.n_entries))
-        self.small = self.every[np.isin(self.every, by_size[:n_small])]
+        is_small = np.isin(self.every, by_size[:n_small])
+        self.small, large = self.every[is_small], self.every[~is_small]
+        self._sample = large[: large.size // GROUPS]
 
     def run_pass(self, state: State, positions: NDArray, labels: NDArray, observer: Observer) -> int:
         """Let labels move to their best sets; returns how many moved."""
         problem, terms, n_moved = self._problem, self._problem.expectation.terms, 0
-        rows, prices, worths = problem.candidates.rows, self._prices, self._find_worths(state)
+        rows, prices = problem.candidates.rows, self._prices
+        worth = problem.expectation.worth if self._move_far else problem.expectation.worth_near(state)
         held = (positions >= 0).sum(axis=1)  # labels swap places: a row keeps as many as it has
         problem.engine.split(
             positions.shape[0],
@@ -180,30 +206,27 @@ class _LabelMoves:
         for number, group in enumerate(groups):
             self.pays = number != 1 or self._promises_much(groups[0], state, before)
             if not (self.pays and observer.goes_on()):
-                break
-            moves = self._propose(worths, state, positions, held, group)
-            n_moved += settle_labels(*self._to_settle(state, positions, held, group, moves))
-            raise_failure(problem.utility)
+                return n_moved
+            n_moved += self._move(worth, state, positions, held, group)
+        if labels is self.small and not self._move_far:  # the others gain little, as a rule
+            before = problem.expectation.value(state)
+            n_moved += self._move(worth, state, positions, held, self._sample)
+            self.pays = self._promises_much(self._sample, state, before)
         return n_moved
 
-    def _find_worths(self, state: State) -> Worths:
-        """The worth of sets of about the sizes that labels have, and of all sets.
-
-        On deep tails, where many labels may move far, all are looked at in all sizes.
-        """
-        expectation, q, p = self._problem.expectation, state.counts[self.every, Q], state.counts[self.every, P]
-        n_far = int(((p < FEW_POSITIVES) | (q + p + 1 > FAR * (p + 2))).sum())
-        if n_far > FAR_SHARE * self.every.size:
-            return expectation.worth, expectation.worth
-        near = expectation.worth_near(state)
-        return near, expectation.worth if n_far > 0 else near
+    def _move(self, worth: Worth, state: State, positions: NDArray, held: NDArray, group: NDArray) -> int:
+        """Let the labels of a group move; returns how many did."""
+        moves = self._propose(worth, state, positions, held, group)
+        n_moved = settle_labels(*self._to_settle(state, positions, held, group, moves))
+        raise_failure(self._problem.utility)
+        return n_moved
 
     def list_calls(self, state: State, positions: NDArray) -> list[tuple[Any, tuple[Any, ...]]]:
         """The kernels of a pass that take long to compile, with their arguments."""
         group, held, moves = self.every[:1], np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.bool_)
-        worths = (self._problem.expectation.worth,) * 2
+        worth = self._problem.expectation.worth
         return [
-            (propose_labels, (*self._to_propose(worths, state, positions, held, group, moves), 0, 1)),
+            (propose_labels, (*self._to_propose(worth, state, positions, held, group, moves), 0, 1)),
             (settle_labels, self._to_settle(state, positions, held, group, moves)),
         ]
 
@@ -223,19 +246,19 @@ class _LabelMoves:
             noted[has_changed] = now[has_changed]
             self._prices.changed[has_changed] = self._n_passes
 
-    def _propose(self, worths: Worths, state: State, positions: NDArray, held: NDArray, labels: NDArray) -> NDArray:
+    def _propose(self, worth: Worth, state: State, positions: NDArray, held: NDArray, labels: NDArray) -> NDArray:
         """Which labels of a group want to move; their sets are left in self._is_wanted."""
         moves = np.zeros(labels.size, dtype=np.bool_)
 
         def propose(part: int, first: int, last: int) -> None:
-            propose_labels(*self._to_propose(worths, state, positions, held, labels, moves, part), first, last)
+            propose_labels(*self._to_propose(worth, state, positions, held, labels, moves, part), first, last)
 
         self._problem.engine.share(self._edges(labels), propose)
         return moves
 
     def _to_propose(
         self,
-        worths: Worths,
+        worth: Worth,
         state: State,
         positions: NDArray,
         held: NDArray,
@@ -243,7 +266,7 @@ class _LabelMoves:
         moves: NDArray,
         part: int = 0,
     ) -> tuple[Any, ...]:
-        arrays = *worths, state.counts, self._columns, positions, held, self._prices, labels, self._visits
+        arrays = worth, state.counts, self._columns, positions, held, self._prices, labels, self._visits
         return *arrays, self._n_passes, self._benches[part], self._is_wanted, moves
 
     def _to_settle(

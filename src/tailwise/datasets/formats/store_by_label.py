@@ -17,7 +17,7 @@ import numpy as np
 from tailwise.datasets.formats.stored_arrays import AGAIN, ArrayWriter
 from tailwise.engines.threads import Threads
 from tailwise.errors import FileError
-from tailwise.inputs.transposing import extend_columns, list_column_parts, position_type
+from tailwise.inputs.matrices import extend_columns, list_column_parts, position_type
 from tailwise.kernels.rows import Columns
 from tailwise.progress import track
 

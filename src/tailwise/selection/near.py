@@ -1,0 +1,77 @@
+"""The near candidates of a batch: the few of each instance that passes look at first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailwise.engines import Engine
+from tailwise.kernels.label_state import State, Terms
+from tailwise.kernels.near_rows import find_near, list_positions, make_near
+from tailwise.kernels.row_ascent import Moves, propose_part
+from tailwise.kernels.rows import Rows
+from tailwise.selection.problem import Problem
+
+# Near candidates of an instance: so many for each slot, and some more.
+PER_SLOT, MORE = 4, 4
+# Rows that are not this many times as long, or batches with fewer candidates, are looked at as a whole.
+LEAST_RATIO, LEAST_ENTRIES = 2, 1_000_000
+
+
+class Near(NamedTuple):
+    """Rows of near candidates, their places in the whole rows, and the selection as positions within them."""
+
+    rows: Rows
+    places: NDArray
+    own: NDArray
+
+    def write_back(self, engine: Engine, positions: NDArray) -> None:
+        """Bring positions within the whole rows up to date with the selection."""
+        engine.split(
+            positions.shape[0],
+            lambda first, last: list_positions(self.rows, self.places, self.own, positions, first, last),
+        )
+
+    def narrow(self, problem: Problem) -> Problem:
+        """The same problem with the near candidates only."""
+        return replace(problem, candidates=problem.candidates.with_entries(*self.rows))
+
+
+class Here:
+    """Proposals on the threads of this machine, whatever the engine: others do not know which candidates are near."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.shares, self._split = engine.shares, engine.split
+
+    def propose(
+        self, rows: Rows, terms: Terms, state: State, positions: NDArray, slots: NDArray, group: NDArray, moves: Moves
+    ) -> None:
+        """Write to `moves` which labels the instances of a group would drop and add."""
+        self._split(
+            group.size,
+            lambda first, last: propose_part(rows, terms, state, positions, slots, group, moves, first, last),
+        )
+
+
+def take_near(problem: Problem, state: State, positions: NDArray) -> Near | None:
+    """The near candidates of a selection; None where the whole rows are as good.
+
+    A group of one instance is the paper's algorithm, which looks at all candidates. Labels whose lines are not known
+    are all equally near.
+    """
+    candidates, most = problem.candidates, MORE + PER_SLOT * problem.rules.width
+    is_small = candidates.n_entries < max(LEAST_ENTRIES, LEAST_RATIO * most * candidates.n_instances)
+    if is_small or problem.group_size == 1 or not np.isfinite(state.offsets).all():
+        return None
+    rows, own = candidates.rows, np.empty_like(positions)
+    near, places = make_near(rows, candidates.sizes, most)
+    problem.engine.split(
+        positions.shape[0],
+        lambda first, last: find_near(rows, state, positions, near, places, own, first, last),
+    )
+    for array in near:
+        array.flags.writeable = False  # as those of all candidates, so that no second kernel is compiled for them
+    return Near(near, places, own)

@@ -1,0 +1,81 @@
+"""Passes over near candidates: they end where passes over all candidates gain nothing more."""
+
+import numpy as np
+import pytest
+
+import tailwise as tw
+from tailwise.datasets import zipf_candidates
+from tailwise.engines import Threads
+from tailwise.selection import near
+from tailwise.selection.label_moves import LEAST_SHARE
+
+MATRIX, K = zipf_candidates(1500, 120, 40, seed=3), 2
+
+
+@pytest.fixture
+def small_batches_have_near_candidates(monkeypatch):
+    monkeypatch.setattr(near, "LEAST_ENTRIES", 0)
+
+
+pytestmark = pytest.mark.usefixtures("small_batches_have_near_candidates")
+
+
+@pytest.fixture
+def built(monkeypatch):
+    """How many near candidates were made, each time they were."""
+    seen, make_near = [], near.make_near
+
+    def spy(*arguments):
+        made = make_near(*arguments)
+        seen.append(made[0].labels.size)
+        return made
+
+    monkeypatch.setattr(near, "make_near", spy)
+    return seen
+
+
+@pytest.mark.parametrize("method", ["ascent", "global"])
+@pytest.mark.parametrize(
+    ("utility", "expectation"),
+    [("macro-f1", "semi"), ("macro-f1", "exact"), ("macro-jaccard", "exact"), ("coverage", "exact")],
+)
+def test_passes_over_all_candidates_gain_nothing_more(monkeypatch, built, utility, expectation, method):
+    options = {"method": method, "expectation": expectation, "fill": "none"}
+    found = tw.select(MATRIX, utility, K, **options)
+    assert built[0] == 1500 * 12
+    monkeypatch.setattr(near, "LEAST_ENTRIES", 10**9)
+    again = tw.select(MATRIX, utility, K, init=found, method="ascent", expectation=expectation, fill="none")
+    limit = 1e-7 if method == "ascent" else LEAST_SHARE * found.expected  # where label passes end
+    assert again.history[1] - again.history[0] < limit
+    whole = tw.select(MATRIX, utility, K, **options)
+    assert found.expected == pytest.approx(whole.expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("utility", ["macro-f1", "coverage"])
+def test_labels_do_not_depend_on_threads_or_engines(utility):
+    one = tw.select(MATRIX, utility, K, workers=1)
+    assert one.labels.tobytes() == tw.select(MATRIX, utility, K, workers=3).labels.tobytes()
+    assert one.labels.tobytes() == tw.select(MATRIX, utility, K, engine=Threads(2)).labels.tobytes()
+
+
+def test_a_call_that_was_stopped_goes_on_from_its_checkpoint(tmp_path):
+    whole = tw.select(MATRIX, "macro-f1", K, method="ascent")
+    for _ in range(2):
+        tw.select(
+            MATRIX, "macro-f1", K, method="ascent", checkpoint=tmp_path, on_pass=lambda each: each.stage == "rows"
+        )
+    again = tw.select(MATRIX, "macro-f1", K, method="ascent", checkpoint=tmp_path)
+    assert again.labels.tobytes() == whole.labels.tobytes()
+
+
+def test_short_rows_and_groups_of_one_are_looked_at_as_a_whole(built):
+    tw.select(zipf_candidates(200, 120, 20), "macro-f1", K)
+    tw.select(MATRIX, "macro-f1", K, group_size=1)
+    assert built == []
+
+
+def test_instances_with_budgets_of_their_own(built):
+    budgets = np.arange(1500) % 3
+    found = tw.select(MATRIX, "macro-f1", budgets, fill="none")
+    assert built
+    np.testing.assert_array_equal((found.labels >= 0).sum(axis=1), budgets)
