@@ -98,7 +98,7 @@ class Exact:
     def recount(self, state: State, positions: NDArray) -> State:
         if not self.uses_nodes or self._has_context():
             return self.count(positions)
-        nodes, q = state.nodes, np.maximum(1.0, self._count_labels(positions))
+        nodes, q = state.nodes, np.maximum(1.0, state.counts[:, totals.Q])
         self._place_anew(nodes, ~self._quadrature.fits(q, nodes.placed_for, NEARLY), q)
         nodes.linear[:, kernels.SUM] = 0.0
         nodes.linear[:, kernels.WEIGHT], nodes.product[:, kernels.PRODUCT] = _split_blank(nodes)
@@ -120,7 +120,8 @@ class Exact:
         if not self.uses_nodes:
             return value
         linear, product = state.nodes.linear, state.nodes.product
-        value += float((linear[:, kernels.WEIGHT] * linear[:, kernels.SUM]).sum())
+        # By label first, so that no array of all nodes is made.
+        value += float(np.einsum("jr,jr->j", linear[:, kernels.WEIGHT], linear[:, kernels.SUM]).sum())
         return value + float((state.counts[:, totals.T, None] * product[:, kernels.PRODUCT]).sum())
 
     @cached_property

@@ -39,8 +39,8 @@ LEAST_BLOCKS, LARGEST_BLOCK = 128, 1024
 PASSES_PER_COUNT = 16
 # Candidates between two looks at the clock and the keyboard: some hundredths of a second.
 ENTRIES_PER_CALL = 2_000_000
-# A pass of the warm-up that gains a smaller share of the utility is its last one.
-WARM_SHARE = 1e-3
+# A pass that gains a smaller share of the utility is the last one of the warm-up, or of row passes before label passes.
+WARM_SHARE, ROWS_SHARE = 1e-3, 1e-6
 ONE, ZERO = np.ones(1), np.zeros(1)
 
 
@@ -91,9 +91,12 @@ def _climb_from_greedy(problem: Problem, outcome: Outcome, observer: Observer) -
 def bca(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     """Visit the instances again and again; each takes the k labels of largest gain while all others stand still."""
     near = take_near(problem, outcome.state, outcome.positions)
-    # Before label passes, near candidates are enough: a pass over all follows these.
-    is_last = near is None or problem.method != "global"
-    return replace(climb_rows(problem, outcome, "rows", observer, near, looks_at_all=is_last), near=near)
+    if near is None or problem.method != "global":
+        return climb_rows(problem, outcome, "rows", observer, near)
+    # Before label passes, near candidates and gains of some size are enough: row passes over all follow these.
+    much = max(problem.tolerance, ROWS_SHARE * abs(outcome.history[-1]))
+    climbed = climb_rows(replace(problem, tolerance=much), outcome, "rows", observer, near, looks_at_all=False)
+    return replace(climbed, near=near)
 
 
 def climb_rows(
