@@ -98,7 +98,7 @@ class Exact:
     def recount(self, state: State, positions: NDArray) -> State:
         if not self.uses_nodes or self._has_context():
             return self.count(positions)
-        nodes, q = state.nodes, np.maximum(1.0, state.counts[:, totals.Q])
+        nodes, q = state.nodes, np.maximum(1.0, self._count_labels(positions))
         self._place_anew(nodes, ~self._quadrature.fits(q, nodes.placed_for, NEARLY), q)
         nodes.linear[:, kernels.SUM] = 0.0
         nodes.linear[:, kernels.WEIGHT], nodes.product[:, kernels.PRODUCT] = _split_blank(nodes)
