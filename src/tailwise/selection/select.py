@@ -121,7 +121,8 @@ def select(
     checkpoint : path, optional
         A folder in which every finished row pass is kept: positions, totals and history. After a kill, the same call
         goes on from there and ends with the same labels; another call is refused. Label passes are not kept: they
-        begin again after the last row pass. Remove the folder when it is no longer needed.
+        begin again after the last row pass, and of a large batch's passes over near candidates the last is kept.
+        Remove the folder when it is no longer needed.
     on_pass : callable, optional
         Called after every pass with a :class:`tailwise.selection.Pass`: the stage, the history, how many moved, the
         state. Return True to stop; the best so far is returned.
