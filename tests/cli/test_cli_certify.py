@@ -42,6 +42,11 @@ def test_a_time_limit_gives_a_valid_bound_and_exit_code_4(place, capsys):
     assert "stopped after --max-seconds 1e-09" in captured.err
 
 
+@pytest.mark.parametrize("words", [["-u", "precision"], ["-k", "none"], ["--rounds", "1"], ["--target-gap", "9"]])
+def test_a_proof_that_ended_by_itself_is_not_late(place, words):
+    assert main([*WORDS, *words, "--max-seconds", "1e-9"]) == 0
+
+
 def test_instances_are_matched_by_name(place, capsys):
     rows = ["instance,label,probability", "a,x,0.9", "a,y,0.2", "b,x,0.8", "b,y,0.7"]
     (place / "named.csv").write_text("\n".join(rows) + "\n")

@@ -26,3 +26,13 @@ def test_the_option_is_named(run, folder, words, message):
     assert run(folder, "select", "probabilities.npz", "-u", "precision", "-k", "3", "-o", "top.npz").code == 0
     done = run(folder, *words)
     assert (done.code, done.err[: len("tailwise: error: ") + len(message)]) == (2, f"tailwise: error: {message}")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["seed=3/none.npz", "top=5/x.npz", "label_names/none.npz", "max_passes.npz", "in/max_passes", "a-seed=3.5.npz"],
+)
+def test_paths_are_left_alone(run, folder, path):
+    done = run(folder, "select", path, *SELECT[2:])
+    assert done.code == 2
+    assert f"Got {path}. " in done.err

@@ -58,5 +58,5 @@ numpy.testing.assert_equal(1, 1)
 print("assert_equal" in names, callable(numpy.f2py.get_include))
 """
     loaded, before, after = start(program).stdout.splitlines()
-    assert {"importlib.metadata", "numpy.f2py", "numpy.testing"} <= set(eval(loaded))
+    assert {"numpy.f2py", "numpy.testing"} <= set(eval(loaded))
     assert (before, after) == ("False", "True True")

@@ -108,7 +108,7 @@ def test_converting_a_store_adds_it(tmp_path, source, matrix, capsys):
     assert main(["convert", str(tmp_path / "c.store"), str(tmp_path / "d.store"), "--by-label", "--quiet"]) == 0
     assert tw.open_store(tmp_path / "d.store").is_by_label
     assert main(["convert", str(tmp_path / "c.store"), str(tmp_path / "d.npz"), "--by-label"]) == 2
-    assert "by_label (--by-label) needs a store as output" in capsys.readouterr().err
+    assert "--by-label needs a store as output" in capsys.readouterr().err
     with pytest.raises(InputError, match="needs a store as output"):
         convert(source, tmp_path / "e.csv", by_label=True)
 

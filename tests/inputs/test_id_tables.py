@@ -175,3 +175,5 @@ def test_numbers_of_different_types_that_are_equal(other):
         read_table(table)
     users[3] = np.int64(1)  # the same integer
     assert read_table(table.assign(user=users)).instance_ids.values.tolist() == ["ann", 1]
+    users = pandas.Series(["ann", 1.5, np.float64(1.5), 2], dtype=object)
+    assert read_table(table.assign(user=users)).instance_ids.values.tolist() == ["ann", 1.5, 2]

@@ -6,7 +6,7 @@ import pytest
 import tailwise as tw
 from tailwise.datasets import zipf_candidates
 from tailwise.engines import Threads
-from tailwise.selection import near
+from tailwise.selection import bca, near
 from tailwise.selection.label_moves import LEAST_SHARE
 
 MATRIX, K = zipf_candidates(1500, 120, 40, seed=3), 2
@@ -14,7 +14,7 @@ MATRIX, K = zipf_candidates(1500, 120, 40, seed=3), 2
 
 @pytest.fixture
 def small_batches_have_near_candidates(monkeypatch):
-    monkeypatch.setattr(near, "LEAST_ENTRIES", 0)
+    monkeypatch.setattr(bca, "LEAST_NEAR", 0)
 
 
 pytestmark = pytest.mark.usefixtures("small_batches_have_near_candidates")
@@ -43,7 +43,7 @@ def test_passes_over_all_candidates_gain_nothing_more(monkeypatch, built, utilit
     options = {"method": method, "expectation": expectation, "fill": "none"}
     found = tw.select(MATRIX, utility, K, **options)
     assert built[0] == 1500 * 12
-    monkeypatch.setattr(near, "LEAST_ENTRIES", 10**9)
+    monkeypatch.setattr(bca, "LEAST_NEAR", 10**9)
     again = tw.select(MATRIX, utility, K, init=found, method="ascent", expectation=expectation, fill="none")
     limit = 1e-7 if method == "ascent" else LEAST_SHARE * found.expected  # where label passes end
     assert again.history[1] - again.history[0] < limit

@@ -39,6 +39,9 @@ class Certificate:
         What was bounded.
     interrupted : bool
         Whether Ctrl-C ended the proof early; the bound holds all the same.
+    finished : bool
+        Whether the proof ended by itself: with the gap that was asked for, with prices that no longer change, or after
+        all rounds. Otherwise a time limit or `on_pass` stopped it.
     """
 
     value: float
@@ -50,6 +53,7 @@ class Certificate:
     utility: Utility
     expectation: str
     interrupted: bool = False
+    finished: bool = True
 
     @property
     def gap(self) -> float:
@@ -73,6 +77,7 @@ class Certificate:
             "rounds": self.rounds,
             "seconds": self.seconds,
             "interrupted": self.interrupted,
+            "finished": self.finished,
             "history": list(self.history),
         }
 

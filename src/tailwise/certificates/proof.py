@@ -41,6 +41,7 @@ class Proof:
     largest_fill: float  # the most that an empty slot can gain by a label of probability 0
     seconds: float
     interrupted: bool
+    finished: bool
 
     def certificate(self, problem: Problem, value: float, filled: float = 0.0) -> Certificate:
         """The certificate for a selection of this value; `filled` is what filling added to the one that was found."""
@@ -60,6 +61,7 @@ class Proof:
             problem.utility,
             problem.expectation.name,
             self.interrupted,
+            self.finished,
         )
 
 
@@ -75,7 +77,7 @@ def prove(
     rounds = proving.rounds if problem.rules.has_budget else 1
     if expectation.is_linear or not problem.rules.has_budget:
         climb = None  # what is linear is optimal already, and without a budget every label has its best set
-    prices, interrupted = None, False
+    prices, interrupted, finished = None, False, False
     closest = replace(proving, target_gap=NO_NEED * proving.target_gap)
     try:
         worth = check_formulas(problem)
@@ -85,8 +87,9 @@ def prove(
         bound = _make_bound(problem, worth, room, needs_shares=climb is not None)
         for prices in descend(bound, start, least, rounds):
             observer.told("proof", [upper + offset for upper in prices.history], 0, outcome.state)
-            is_last = len(prices.history) == rounds or prices.is_settled or not observer.goes_on()
-            is_last = is_last or _is_close(problem, outcome, prices, offset, proving)
+            finished = len(prices.history) == rounds or prices.is_settled
+            finished = finished or _is_close(problem, outcome, prices, offset, proving)
+            is_last = finished or not observer.goes_on()
             is_time = is_last or len(prices.history) in REPAIR_ROUNDS
             if climb is not None and is_time and not _is_close(problem, outcome, prices, offset, closest):
                 outcome = repair(problem, outcome, prices.shares, climb, observer)
@@ -98,7 +101,7 @@ def prove(
     if prices is None:
         return outcome, None
     seconds = time.perf_counter() - begin
-    return outcome, Proof(prices, offset, _largest_fill(worth), seconds, outcome.interrupted)
+    return outcome, Proof(prices, offset, _largest_fill(worth), seconds, outcome.interrupted, finished)
 
 
 def _make_bound(problem: Problem, worth: Worth, room: NDArray, *, needs_shares: bool) -> Bound:

@@ -59,8 +59,7 @@ def _run(options: argparse.Namespace) -> int:
         print(certificate)
     if certificate.interrupted:
         return INTERRUPTED
-    is_short = certificate.rounds < options.rounds and certificate.relative_gap > options.target_gap
-    if options.max_seconds is not None and is_short and certificate.seconds >= options.max_seconds:
+    if not certificate.finished:
         LOG.warning("stopped after --max-seconds %g; the bound is valid, and may be loose", options.max_seconds)
         return NOT_IN_TIME
     return DONE

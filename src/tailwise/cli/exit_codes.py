@@ -5,8 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import signal
+from typing import TYPE_CHECKING
 
 from tailwise.errors import MachineError, TailwiseError
+
+if TYPE_CHECKING:
+    from argparse import Action
+    from collections.abc import Iterable
 
 DONE, BAD_INPUT, MACHINE, NOT_IN_TIME, INTERNAL = 0, 2, 3, 4, 70
 INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143
@@ -18,7 +23,7 @@ exit codes:
   0    done
   2    invalid input or options; the message explains how to fix it
   3    the machine: no space, no memory, or no permission to read or write
-  4    not finished in time (--max-seconds); the best so far was written
+  4    not finished in time (--max-seconds); the best so far is given
   70   internal error: please report it with the output of the command when TAILWISE_DEBUG=1 is set
   130  interrupted by Ctrl-C
   141  the output pipe was closed
@@ -27,10 +32,15 @@ exit codes:
 NO_MEMORY = "Use fewer candidates (--top), fewer threads (--workers), or part of the data."
 
 
-def describe_error(error: BaseException, debug: str) -> tuple[int, str]:
-    """Return the exit code and the message of an error; `debug` is the variable that shows its traceback."""
+def describe_error(error: BaseException, debug: str, actions: Iterable[Action]) -> tuple[int, str]:
+    """Return the exit code and the message of an error in a command with these options.
+
+    `debug` is the variable that shows the traceback of an error.
+    """
     if isinstance(error, TailwiseError):
-        return MACHINE if isinstance(error, MachineError) else BAD_INPUT, f"error: {error}"
+        from tailwise.cli.option_words import in_options
+
+        return MACHINE if isinstance(error, MachineError) else BAD_INPUT, f"error: {in_options(str(error), actions)}"
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED, "interrupted"
     if isinstance(error, BrokenPipeError):

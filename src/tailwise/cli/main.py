@@ -16,7 +16,6 @@ from tailwise import __version__
 from tailwise.cli.announce import drop_output, messages_shown, tell, usable_streams
 from tailwise.cli.config_file import CommandParser
 from tailwise.cli.exit_codes import HELP, describe_error
-from tailwise.cli.option_words import in_options
 from tailwise.cli.signals import Signals, signals_caught
 from tailwise.errors import EmptySlotsWarning, TailwiseError, UnknownIdsWarning
 
@@ -83,9 +82,7 @@ def _explain(error: BaseException, log: argparse.Namespace) -> int:
             print("".join(traceback.format_exception(error)).rstrip(), file=sys.stderr, flush=True)
     if isinstance(error, OSError) and not isinstance(error, TailwiseError) and error.filename is None:
         drop_output()
-    code, words = describe_error(error, DEBUG)
-    if isinstance(error, TailwiseError):
-        words = f"error: {in_options(str(error), log.actions)}"
+    code, words = describe_error(error, DEBUG, log.actions)
     if words:
         words = words.removeprefix("error: ") if log.as_json else words  # which the level says
         tell(words, logging.ERROR, as_json=log.as_json)

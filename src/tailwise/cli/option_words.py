@@ -8,10 +8,12 @@ from collections.abc import Iterable
 
 # What an argument may be in Python only: on the command line, its option is left out.
 OR_NONE = re.compile(r",? or None(?: for [^.,]*)?(?=[.,])")
-# What a message says in both words already.
-IN_BOTH = re.compile(r"\w+=\S+?(?: \((-[^)]*)\)|, (?=-))")
+# What a message says in both words already: overwrite=True (--overwrite).
+IN_BOTH = re.compile(r"\b\w+=\S+?(?: \((--?[a-z][^)]*)\)|, (?=-k none))")
+# A name or a value that may be part of a path is left alone.
+BEFORE, AFTER = r"(?<![\w/\\.-])", r"(?![\w/\\]|\.\w)"
 QUOTES = "\"'"
-ASSIGNED = re.compile(r"""\b(\w+)=('[^']*'|"[^"]*"|[\w.]+)""")
+ASSIGNED = re.compile(rf"""{BEFORE}(\w+)=('[^']*'|"[^"]*"|\w+(?:\.\w+)?){AFTER}""")
 
 
 def in_options(message: str, actions: Iterable[argparse.Action]) -> str:
@@ -28,5 +30,5 @@ def in_options(message: str, actions: Iterable[argparse.Action]) -> str:
     message = ASSIGNED.sub(as_option, IN_BOTH.sub(r"\1", message))
     for name, flag in flags.items():
         if "_" in name:  # no word of English
-            message = re.sub(rf"(?<![\w-]){name}\b", flag, message)
+            message = re.sub(rf"{BEFORE}{name}{AFTER}", flag, message)
     return message

@@ -121,7 +121,8 @@ class Exact:
         if not self.uses_nodes:
             return value
         linear, product = state.nodes.linear, state.nodes.product
-        value += float((linear[:, kernels.WEIGHT] * linear[:, kernels.SUM]).sum())
+        # By label first, so that no array of all nodes is made.
+        value += float(np.einsum("jr,jr->j", linear[:, kernels.WEIGHT], linear[:, kernels.SUM]).sum())
         return value + float((state.counts[:, totals.T, None] * product[:, kernels.PRODUCT]).sum())
 
     @cached_property

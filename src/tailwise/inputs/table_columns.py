@@ -6,7 +6,7 @@ Tables of any library that narwhals knows are read: pandas, polars, pyarrow, das
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from numbers import Integral, Number
+from numbers import Integral, Number, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -163,8 +163,10 @@ def _refuse_equal_numbers(series: Any, codes: NDArray, values: NDArray, source: 
     """Refuse 1, 1.0 and True in one column: they are equal to Python, and would be one id without a word."""
     if values.dtype != object or not any(isinstance(value, Number) for value in values.tolist()):
         return
-    kinds = [_kind_of_number(value) for value in values.tolist()]
-    for row, (code, value) in enumerate(zip(codes.tolist(), series.to_list(), strict=True)):
+    kinds, column = [_kind_of_number(value) for value in values.tolist()], series.to_list()
+    if len(set(map(type, column))) == 1:
+        return
+    for row, (code, value) in enumerate(zip(codes.tolist(), column, strict=True)):
         if _kind_of_number(value) != kinds[code]:
             first = int(np.flatnonzero(codes == code)[0])
             msg = (
@@ -178,7 +180,9 @@ def _refuse_equal_numbers(series: Any, codes: NDArray, values: NDArray, source: 
 def _kind_of_number(value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "truth"
-    return "integer" if isinstance(value, Integral) else type(value).__name__ if isinstance(value, Number) else ""
+    if isinstance(value, Integral):
+        return "integer"
+    return "real" if isinstance(value, Real) else type(value).__name__ if isinstance(value, Number) else ""
 
 
 def _encode(series: Any) -> tuple[NDArray, NDArray]:

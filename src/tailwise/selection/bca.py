@@ -40,8 +40,11 @@ LEAST_BLOCKS, LARGEST_BLOCK = 128, 1024
 PASSES_PER_COUNT = 16
 # Candidates between two looks at the clock and the keyboard: some hundredths of a second.
 ENTRIES_PER_CALL = 2_000_000
-# A pass of the warm-up that gains a smaller share of the utility is its last one.
-WARM_SHARE = 1e-3
+# A pass that gains a smaller share of the utility is the last one of the warm-up, or of row passes before label passes.
+WARM_SHARE, ROWS_SHARE = 1e-3, 1e-6
+# Numbers of candidates between which passes look at near ones first. Below, it does not pay; above, the candidates may
+# not fit into memory, and clusters share the work.
+LEAST_NEAR, MOST_NEAR = 1_000_000, 50_000_000
 ONE, ZERO = np.ones(1), np.zeros(1)
 
 
@@ -59,7 +62,7 @@ def warm_up(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     """Climb by a cheaper expectation first; go on from where that leads."""
     assert problem.cheaper is not None
     cheaper = replace(problem, expectation=problem.cheaper)
-    near = take_near(cheaper, outcome.state, outcome.positions)
+    near = find_near(cheaper, outcome)
     if near is None:
         found = _climb_from_greedy(cheaper, outcome, observer)
     else:
@@ -89,12 +92,21 @@ def _climb_from_greedy(problem: Problem, outcome: Outcome, observer: Observer) -
     return found if is_better else replace(outcome, interrupted=found.interrupted)
 
 
+def find_near(problem: Problem, outcome: Outcome) -> Near | None:
+    """The candidates that passes look at first; None if they look at all, as in small and in very large batches."""
+    is_between = LEAST_NEAR <= problem.candidates.n_entries <= MOST_NEAR
+    return take_near(problem, outcome.state, outcome.positions) if is_between else None
+
+
 def bca(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     """Visit the instances again and again; each takes the k labels of largest gain while all others stand still."""
-    near = take_near(problem, outcome.state, outcome.positions)
-    # Before label passes, near candidates are enough: a pass over all follows these.
-    is_last = near is None or problem.method != "global"
-    return replace(climb_rows(problem, outcome, "rows", observer, near, looks_at_all=is_last), near=near)
+    near = find_near(problem, outcome)
+    if near is None or problem.method != "global":
+        return climb_rows(problem, outcome, "rows", observer, near)
+    # Before label passes, near candidates and gains of some size are enough: row passes over all follow these.
+    much = max(problem.tolerance, ROWS_SHARE * abs(outcome.history[-1]))
+    climbed = climb_rows(replace(problem, tolerance=much), outcome, "rows", observer, near, looks_at_all=False)
+    return replace(climbed, near=near)
 
 
 def climb_rows(

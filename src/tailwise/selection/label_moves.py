@@ -26,8 +26,8 @@ from tailwise.kernels.label_state import P, Q, State
 from tailwise.kernels.nodes import count_nodes, multiply_generating
 from tailwise.kernels.rows import make_workbench
 from tailwise.kernels.set_worth import Worth
-from tailwise.selection.bca import climb_rows, run_pass, settle_totals
-from tailwise.selection.near import Near, take_near
+from tailwise.selection.bca import climb_rows, find_near, run_pass, settle_totals
+from tailwise.selection.near import Near
 from tailwise.selection.observer import Observer
 from tailwise.selection.problem import Outcome, Problem, Proving
 
@@ -70,10 +70,9 @@ def compile_label_moves(problem: Problem) -> None:
 
     Only in the first call on this machine, where something had to be compiled already.
     """
-    if propose_labels.signatures:
-        return
     if label_moves not in problem.plan or not _is_first_call():
-        compile_ahead()  # nothing, if a process waits to be asked
+        if not propose_labels.signatures:
+            compile_ahead()  # nothing, if a process waits to be asked
         return
     positions, state = np.empty((1, 1), np.int32), start_state(problem.batch, problem.expectation.context)
     state = state._replace(nodes=problem.expectation.worth.nodes)  # of the type of nodes that states have
@@ -99,7 +98,7 @@ def _list_node_calls(problem: Problem, state: State, positions: NDArray) -> list
 
 
 def _is_first_call() -> bool:
-    return compile_seconds() > 0 and count_cores() > 1
+    return not propose_labels.signatures and compile_seconds() > 0 and count_cores() > 1
 
 
 def repair(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
@@ -112,7 +111,7 @@ def repair(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
 def climb_labels(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     """Label passes and row passes in turn: over near candidates where labels do not move far, then rows over all."""
     move_far = may_move_far(problem, outcome.state)
-    near = None if move_far else outcome.near or take_near(problem, outcome.state, outcome.positions)
+    near = None if move_far else outcome.near or find_near(problem, outcome)
     outcome = _climb_in_turn(problem, outcome, observer, near, move_far=move_far)
     if near is None or outcome.interrupted:
         return outcome

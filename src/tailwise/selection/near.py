@@ -15,10 +15,10 @@ from tailwise.kernels.row_ascent import Moves, propose_part
 from tailwise.kernels.rows import Rows
 from tailwise.selection.problem import Problem
 
-# Near candidates of an instance: so many for each slot, and some more.
+# Near candidates of an instance: this many for each slot, and some more.
 PER_SLOT, MORE = 4, 4
-# Rows that are not this many times as long, or batches with fewer candidates, are looked at as a whole.
-LEAST_RATIO, LEAST_ENTRIES = 2, 1_000_000
+# Rows that are not this many times as long are looked at as a whole.
+LEAST_RATIO = 2
 
 
 class Near(NamedTuple):
@@ -63,8 +63,8 @@ def take_near(problem: Problem, state: State, positions: NDArray) -> Near | None
     are all equally near.
     """
     candidates, most = problem.candidates, MORE + PER_SLOT * problem.rules.width
-    is_small = candidates.n_entries < max(LEAST_ENTRIES, LEAST_RATIO * most * candidates.n_instances)
-    if is_small or problem.group_size == 1 or not np.isfinite(state.offsets).all():
+    is_short = candidates.n_entries < LEAST_RATIO * most * candidates.n_instances
+    if is_short or problem.group_size == 1 or not np.isfinite(state.offsets).all():
         return None
     rows, own = candidates.rows, np.empty_like(positions)
     near, places = make_near(rows, candidates.sizes, most)

@@ -124,7 +124,7 @@ def resolve(request: Request) -> Problem:
         float(request.tolerance),
         int(request.max_passes),
         int(request.seed),
-        _closer(request.proving) if is_quick else request.proving,
+        _closer(request.proving) if is_quick and request.judged is None else request.proving,
         given if request.judged is not None else None,
     )
 

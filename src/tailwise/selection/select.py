@@ -10,6 +10,7 @@ from tailwise.certificates.proof import prove
 from tailwise.errors import Interrupted
 from tailwise.inputs.checks import check_choice
 from tailwise.inputs.totals import Totals
+from tailwise.kernels.compiling import compile_ahead
 from tailwise.selection.bca import bca
 from tailwise.selection.checkpoint import open_checkpoint
 from tailwise.selection.label_moves import climb_labels, compile_label_moves, expect_label_moves
@@ -121,7 +122,8 @@ def select(
     checkpoint : path, optional
         A folder in which every finished row pass is kept: positions, totals and history. After a kill, the same call
         goes on from there and ends with the same labels; another call is refused. Label passes are not kept: they
-        begin again after the last row pass. Remove the folder when it is no longer needed.
+        begin again after the last row pass, and of a large batch's passes over near candidates the last is kept.
+        Remove the folder when it is no longer needed.
     on_pass : callable, optional
         Called after every pass with a :class:`tailwise.selection.Pass`: the stage, the history, how many moved, the
         state. Return True to stop; the best so far is returned.
@@ -185,9 +187,7 @@ def select(
         columns=name_columns(instance, label, probability),
     )
     observer = Observer(on_pass, max_seconds, progress=progress)
-    if method in ("auto", "global") and k is not None:
-        expect_label_moves()
-    problem = resolve(request)
+    problem = _resolve(request)
     if checkpoint is not None:
         problem = replace(problem, checkpoint=open_checkpoint(checkpoint, problem))
     selection = run(problem, observer)
@@ -196,6 +196,17 @@ def select(
     if selection.interrupted and on_interrupt == "raise":
         raise Interrupted(selection)
     return selection
+
+
+def _resolve(request: Request) -> Problem:
+    """Resolve a request, while a process that may compile label moves starts; it ends if there is nothing to solve."""
+    if request.method in ("auto", "global") and request.k is not None:
+        expect_label_moves()
+    try:
+        return resolve(request)
+    except BaseException:
+        compile_ahead()
+        raise
 
 
 def run(problem: Problem, observer: Observer) -> Selection:

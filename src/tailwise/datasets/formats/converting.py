@@ -85,7 +85,7 @@ def convert(
 def check_by_label_option(*, by_label: bool, target: Any) -> None:
     """Refuse candidates by label in a file, which is no store."""
     if by_label:
-        msg = f"by_label (--by-label) needs a store as output, NAME.store. Got {target}. Leave it out."
+        msg = f"by_label needs a store as output, NAME.store. Got {target}. Leave it out."
         raise InputError(msg)
 
 
