@@ -90,7 +90,9 @@ def _climb_from_greedy(problem: Problem, outcome: Outcome, observer: Observer) -
 
 def bca(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     """Visit the instances again and again; each takes the k labels of largest gain while all others stand still."""
-    near = take_near(problem, outcome.state, outcome.positions)
+    # With semi-empirical formulas passes are few and cost about what listing near candidates does.
+    takes_many = problem.expectation.is_expensive or problem.expectation.terms.coverage.size > 0
+    near = take_near(problem, outcome.state, outcome.positions) if takes_many else None
     if near is None or problem.method != "global":
         return climb_rows(problem, outcome, "rows", observer, near)
     # Before label passes, near candidates and gains of some size are enough: row passes over all follow these.
