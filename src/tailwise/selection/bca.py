@@ -100,7 +100,9 @@ def find_near(problem: Problem, outcome: Outcome) -> Near | None:
 
 def bca(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     """Visit the instances again and again; each takes the k labels of largest gain while all others stand still."""
-    near = find_near(problem, outcome)
+    # With semi-empirical formulas passes are few and cost about what listing near candidates does.
+    takes_many = problem.expectation.is_expensive or problem.expectation.terms.coverage.size > 0
+    near = find_near(problem, outcome) if takes_many else None
     if near is None or problem.method != "global":
         return climb_rows(problem, outcome, "rows", observer, near)
     # Before label passes, near candidates and gains of some size are enough: row passes over all follow these.
