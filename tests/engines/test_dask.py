@@ -268,10 +268,10 @@ def test_tasks_that_fail_again_and_again(client, store, monkeypatch):
 def test_workers_that_cannot_be_reached(client, store, wanted, monkeypatch):
     scatter, failures = client.scatter, [OSError("closed"), TimeoutError()]
 
-    def fail(*arguments, **more):
-        if failures:
+    def fail(message, **more):
+        if failures and isinstance(message, dask_messages.Snapshot):
             raise failures.pop()
-        return scatter(*arguments, **more)
+        return scatter(message, **more)
 
     monkeypatch.setattr(client, "scatter", fail)
     found = select(store, CASES[0], engine=Dask(client))
