@@ -15,6 +15,7 @@ from tailwise.errors import InputError
 from tailwise.inputs.checks import check_choice, check_size
 from tailwise.inputs.table_columns import is_table
 from tailwise.models.features import check_feature_names, check_n_jobs, check_random, read_labels, refuse_texts
+from tailwise.models.folds import draw_held
 from tailwise.models.label_tree import LabelTree
 from tailwise.models.member_parameters import get_deep, read_members, split_deep
 from tailwise.models.model import SavedModel, unpack_member
@@ -311,8 +312,7 @@ class Ensemble(SavedModel, BaseEstimator):
             raise InputError(msg)
         if self.split == "time":
             return [_last(names)]
-        parts = np.random.default_rng(seed).permutation(n_groups) % n_parts
-        return [np.flatnonzero(parts[names] == part) for part in range(self.folds or 1)]
+        return draw_held(names, n_parts, seed)[: self.folds or 1]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "members_")
