@@ -115,9 +115,9 @@ def _read_wish(options: argparse.Namespace) -> tuple[Wish, dict[str, Any]]:
     """Return what model is asked for, and the settings of every model, after checks that need no data."""
     from tailwise.engines.threads import check_workers
     from tailwise.inputs.checks import check_choice, check_seed
+    from tailwise.model_names import MODELS
     from tailwise.models.choosing import Wish
     from tailwise.models.features import LARGEST_SEED
-    from tailwise.models.model import MODELS
 
     check_seed(options.seed, LARGEST_SEED)
     check_workers(options.workers, "--workers")

@@ -20,11 +20,11 @@ from tailwise.datasets.formats.output_folders import claimed_folder
 from tailwise.errors import InputError, UtilityError
 from tailwise.inputs.checks import check_choice, check_seed, check_size
 from tailwise.metrics.evaluate import check_propensity
+from tailwise.model_names import MODELS
 from tailwise.models.calibrator import Calibrator
 from tailwise.models.calibrator import check_parameters as check_calibrator
 from tailwise.models.choosing import Choice, Wish, choose_model, describe_model, needed_tree, state_options
 from tailwise.models.features import LARGEST_SEED
-from tailwise.models.model import MODELS
 from tailwise.models.on_texts import OnTexts
 from tailwise.runs.finished_run import Run, find_finished
 from tailwise.runs.model_steps import describe_fitted, fit_calibrator, name_labels
