@@ -21,6 +21,7 @@ SOURCE = ROOT / "src" / "tailwise"
 RANKS = {
     "errors": 0,
     "progress": 0,
+    "model_names": 0,
     "kernels": 1,
     "inputs": 2,
     "datasets": 2,

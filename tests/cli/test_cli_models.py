@@ -11,6 +11,7 @@ from reference.tiny_encoder import make_tiny_encoder
 import tailwise as tw
 from tailwise.cli.main import main
 from tailwise.datasets import load, load_selection
+from tailwise.datasets.formats.text_lines import read_ids
 
 WORDS = ("tree", "tail", "label")
 RUN = ("run", "data", "-u", "macro-f1", "-k", "1", "-o", "out")
@@ -268,6 +269,40 @@ def test_columns_of_texts_and_labels(tmp_path, monkeypatch, capsys):
     assert Path("out/selection.npz").read_bytes() == Path("again/selection.npz").read_bytes()
     assert main(["predict", "out/model.tailwise", "data/test.csv", "-o", "p.npz"]) == 2
     assert main(["predict", "out/model.tailwise", "data/test.csv", "-o", "p.npz", *columns[:2], "--quiet"]) == 0
+
+
+@pytest.mark.parametrize("kind", [".csv", ".jsonl"])
+def test_ids_of_texts_and_given_names(tmp_path, monkeypatch, capsys, kind):
+    monkeypatch.chdir(tmp_path)
+    Path("data").mkdir()
+    for part, n in (("train", 60), ("test", 20)):
+        rows = list(zip(*draw(n, n), strict=True))
+        lines = [json.dumps({"id": 100 + i, "text": text, "labels": [WORDS[j]]}) for i, (text, j) in enumerate(rows)]
+        table = ["id,text,labels", *(f"{100 + i},{text},{WORDS[j]}" for i, (text, j) in enumerate(rows))]
+        Path(f"data/{part}{kind}").write_text("\n".join(table if kind == ".csv" else lines) + "\n")
+    Path("vocabulary.csv").write_text("uri,label_en\n" + "".join(f"{word},The {word}\n" for word in WORDS[::-1]))
+    names = ("--label-names", "vocabulary.csv", "--language", "en")
+    assert main([*RUN, *names, "--model", "tree", "--quiet"]) == 0
+    assert Path("out/instances.txt").read_text().split() == [str(100 + i) for i in range(20)]
+    first = Path("out/selection.tsv").read_text().split("\n")[1].split("\t")
+    word = WORDS[draw(20, 20)[1][0]]
+    assert first == ["100", "1", str(WORDS[::-1].index(word)), f"{word} The {word}"]
+    assert list(tw.Run.load("out").instance_names) == [str(100 + i) for i in range(20)]
+    assert "vocabulary.csv" in read_record()["inputs"]
+    assert main(["run", "--config", "out/run.toml", "-o", "again", "--quiet"]) == 0
+    assert Path("out/selection.tsv").read_bytes() == Path("again/selection.tsv").read_bytes()
+    capsys.readouterr()
+    assert main(["explain", "out", "103"]) == 0
+    assert "103" in capsys.readouterr().out
+    assert main(["train", "data", "-o", "t.model", *names, "--model", "tree", "--quiet"]) == 0
+    assert list(tw.load_model("t.model").priors_.label_names) == list(WORDS[::-1])
+
+
+def test_ids_that_are_missing_or_repeated_are_not_used(tmp_path):
+    for ids in (["a", "a"], ["a", ""]):
+        path = tmp_path / "texts.csv"
+        path.write_text("id,text\n" + "".join(f"{each},some words\n" for each in ids))
+        assert read_ids(path) is None
 
 
 NEW_RECORDS = {

@@ -7,7 +7,8 @@ from reference import label_tree as reference
 from sklearn.linear_model import LogisticRegression
 
 import tailwise as tw
-from tailwise.errors import InputError
+from tailwise.errors import FileError, InputError
+from tailwise.models import ready_stack
 from tailwise.models.reliability import calibration_error
 from tailwise.models.stacking import describe_pairs, fit_stack, pool
 from tailwise.models.top_entries import keep_top
@@ -180,7 +181,7 @@ def test_shares_are_the_spread_of_what_members_say():
 def test_ready_weights_need_no_second_fit(monkeypatch, tmp_path):
     monkeypatch.setattr(tw.Ensemble, "_fit_stack", lambda *arguments: pytest.fail("fitted twice"))
     model = tw.Ensemble(stacking="ready").fit(X[:3], Y[:3])  # too few rows to hold some out
-    assert list(model.weights_.values())[:2] == [0.25, -0.225]
+    assert list(model.weights_.values())[:2] == list(ready_stack.WEIGHTS[:2])
     assert np.isnan(model.calibration_error_)
     model.save(tmp_path / "e.model")
     loaded = tw.load_model(tmp_path / "e.model")
@@ -224,6 +225,25 @@ def test_members_and_their_parameters_are_set_together():
 def test_strange_members_are_refused(members):
     with pytest.raises(InputError, match="members must be a list of"):
         tw.Ensemble(members).check_parameters()
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "words"),
+    [
+        ("scales_", -np.ones(8), "scales of the regression must not be negative, but one is -1"),
+        ("scales_", np.full(8, np.nan), "scales of the regression do not fit"),
+        ("coefficients_", np.ones(7), "weights of the regression do not fit"),
+        ("bias_", np.inf, "the bias is inf"),
+        ("calibration_error_", -0.5, "calibration error -0.5"),
+        ("parts_", {"tree": "all", "neighbours": "none"}, "parts of the members"),
+    ],
+)
+def test_files_with_impossible_weights_are_refused(tmp_path, attribute, value, words):
+    model = tw.Ensemble(stacking="ready").fit(np.eye(4).repeat(3, axis=0), np.eye(4).repeat(3, axis=0))
+    setattr(model, attribute, value)
+    model.save(tmp_path / "altered.model")  # with checksums that are right
+    with pytest.raises(FileError, match=words):
+        tw.load_model(tmp_path / "altered.model")
 
 
 def test_extreme_scores_do_not_overflow():

@@ -107,8 +107,8 @@ def _read_wish(options: argparse.Namespace) -> Wish:
     """Return the model that is asked for: a label tree, as in the paper, or another one."""
     from tailwise.errors import InputError
     from tailwise.inputs.checks import check_choice
+    from tailwise.model_names import MODELS
     from tailwise.models.choosing import Wish
-    from tailwise.models.model import MODELS
 
     given = read_model_options(options)
     if options.probabilities is not None and any(given.values()):

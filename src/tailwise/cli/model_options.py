@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from tailwise.model_names import MODELS
+
 TREE_OPTIONS = {
     "tree": (str, "k-means, random or huffman"),
     "arity": (int, "maximum number of children of an inner node"),
@@ -18,13 +20,12 @@ TREE_OPTIONS = {
     "max_epochs": (int, "maximum number of epochs for a node"),
 }
 PREFIX = "tree_"  # in the namespace of options, because the search also has a tolerance
-MODELS = "tree, neighbours, ensemble or text"
 
 
 def add_model_options(parser: argparse.ArgumentParser, default: str = "an ensemble of tree and neighbours") -> None:
     """Add the options that choose a model, and those of label trees."""
     group = parser.add_argument_group("model")
-    group.add_argument("--model", metavar="NAME", help=f"{MODELS} (default: {default})")
+    group.add_argument("--model", metavar="NAME", help=f"{', '.join(MODELS)} (default: {default})")
     group.add_argument(
         "--model-option",
         action="append",

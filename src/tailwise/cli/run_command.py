@@ -11,6 +11,7 @@ from tailwise.cli.options import (
     add_calibration_options,
     add_command,
     add_json_option,
+    add_names_options,
     add_propensity_option,
     add_search_options,
     build_calibrator,
@@ -42,10 +43,10 @@ as .tsv (an Annif corpus), .csv or .jsonl with the columns text and labels; with
 evaluated.
 
 OUT becomes a folder with model.tailwise, probabilities.npz (except with --method tree), selection.npz, selection.tsv if
-there are names, calibrator.npz if requested, run.toml (for --config) and run.json: configuration, seed, the model and
-why it was chosen, versions, SHA-256 of the inputs, seconds, metrics, certificate. For tailwise report OUT it also holds
-priors.npz, the counts of the training labels, and truth.npz and labels.txt if available. After Ctrl-C, the same command
-resumes after the last finished step.
+there are names, instances.txt if the test texts have ids, calibrator.npz if requested, run.toml (for --config) and
+run.json: configuration, seed, the model and why it was chosen, versions, SHA-256 of the inputs, seconds, metrics,
+certificate. For tailwise report OUT it also holds priors.npz, the counts of the training labels, and truth.npz and
+labels.txt if available. After Ctrl-C, the same command resumes after the last finished step.
 """
 
 
@@ -60,6 +61,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--top", type=int, default=100, help="length of the shortlists (default: %(default)s)")
     parser.add_argument("--beam", type=int, metavar="N", help="beam width: nodes kept per level; faster, but not exact")
     add_column_options(parser)
+    add_names_options(parser)
     add_propensity_option(parser, "those of the benchmark with the sizes of the data, else 0.55 1.5")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it holds an earlier run")
     add_json_option(parser)
@@ -93,6 +95,8 @@ def _run(options: argparse.Namespace) -> int:
         "propensity",
         "text_column",
         "label_column",
+        "label_names",
+        "language",
     )
     try:
         done = run_all(

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from tailwise.cli.announce import describe_written
 from tailwise.cli.model_options import add_column_options, add_model_options, read_model_options
-from tailwise.cli.options import add_calibration_options, add_command, build_calibrator, settle_calibration
+from tailwise.cli.options import (
+    add_calibration_options,
+    add_command,
+    add_names_options,
+    build_calibrator,
+    settle_calibration,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +57,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--workers", type=int, help="number of threads (default: all cores)")
     parser.add_argument("--seed", type=int, default=0, help="seed of tree and training (default: %(default)s)")
     add_column_options(parser)
+    add_names_options(parser)
     add_model_options(parser)
     calibration = parser.add_argument_group("calibration")
     calibration.add_argument(
@@ -89,7 +96,9 @@ def _train(
 
     wish, settings = _read_wish(options)
     calibrator = build_calibrator(options.calibration, options)
-    data = read_training(options.data, TextColumns(options.text_column, options.label_column))
+    columns = TextColumns(options.text_column, options.label_column, options.label_names, options.language)
+    data = read_training(options.data, columns)
+    data.check_names()
     choice = choose_model(wish, data.rows, data.Y.shape[0])
     model = choice.model.set_params(**settings)
     start = time.perf_counter()
@@ -106,9 +115,9 @@ def _read_wish(options: argparse.Namespace) -> tuple[Wish, dict[str, Any]]:
     """Return what model is asked for, and the settings of every model, after checks that need no data."""
     from tailwise.engines.threads import check_workers
     from tailwise.inputs.checks import check_choice, check_seed
+    from tailwise.model_names import MODELS
     from tailwise.models.choosing import Wish
     from tailwise.models.features import LARGEST_SEED
-    from tailwise.models.model import MODELS
 
     check_seed(options.seed, LARGEST_SEED)
     check_workers(options.workers, "--workers")

@@ -11,10 +11,11 @@ from sklearn.base import clone
 
 from tailwise.errors import InputError
 from tailwise.inputs.texts import are_texts
+from tailwise.model_names import MODELS
 from tailwise.models.embeddings import Embeddings
 from tailwise.models.ensemble import Ensemble
 from tailwise.models.label_tree import LabelTree
-from tailwise.models.model import MODELS, RUN_PARAMETERS, WITHIN, build_model, list_options, set_options
+from tailwise.models.model import RUN_PARAMETERS, WITHIN, build_model, list_options, set_options
 from tailwise.models.neighbours import Neighbours
 from tailwise.models.on_texts import OnTexts
 from tailwise.models.side_by_side import SideBySide

@@ -15,6 +15,7 @@ from tailwise.errors import InputError
 from tailwise.inputs.checks import check_choice, check_size
 from tailwise.inputs.table_columns import is_table
 from tailwise.models.features import check_feature_names, check_n_jobs, check_random, read_labels, refuse_texts
+from tailwise.models.folds import draw_held
 from tailwise.models.label_tree import LabelTree
 from tailwise.models.member_parameters import get_deep, read_members, split_deep
 from tailwise.models.model import SavedModel, unpack_member
@@ -253,11 +254,25 @@ class Ensemble(SavedModel, BaseEstimator):
         model.coefficients_, model.scales_ = arrays["coefficients"], arrays["scales"]
         error = header["calibration_error"]
         model.bias_, model.calibration_error_ = float(header["bias"]), float("nan") if error is None else float(error)
-        shapes = {model.coefficients_.shape, model.scales_.shape}
-        if shapes != {(len(list_inputs(list(fitted))),)} or not np.isfinite(model.coefficients_).all():
-            msg = "the weights of the regression do not fit the members"
-            raise InputError(msg)
+        model._check_stack()
         return model
+
+    def _check_stack(self) -> None:
+        """Refuse what no fit gives, from a file that was altered."""
+        n_inputs, error = len(list_inputs(list(self.members_))), self.calibration_error_
+        for name, array in (("weights", self.coefficients_), ("scales", self.scales_)):
+            if array.shape != (n_inputs,) or array.dtype != np.float64 or not np.isfinite(array).all():
+                msg = f"the {name} of the regression do not fit the members"
+                raise InputError(msg)
+        if (self.scales_ < 0.0).any():
+            msg = f"the scales of the regression must not be negative, but one is {self.scales_.min():g}"
+            raise InputError(msg)
+        if not np.isfinite(self.bias_) or not (np.isnan(error) or 0.0 <= error <= 1.0):
+            msg = f"the bias is {self.bias_:g}, and the calibration error {error:g}"
+            raise InputError(msg)
+        if list(self.parts_) != list(self.members_) or not set(self.parts_.values()) <= set(PARTS):
+            msg = f"the parts of the members are {self.parts_!r:.60}"
+            raise InputError(msg)
 
     def _list(self) -> list[tuple[str, Any, str]]:
         usual = self.members is None
@@ -297,8 +312,7 @@ class Ensemble(SavedModel, BaseEstimator):
             raise InputError(msg)
         if self.split == "time":
             return [_last(names)]
-        parts = np.random.default_rng(seed).permutation(n_groups) % n_parts
-        return [np.flatnonzero(parts[names] == part) for part in range(self.folds or 1)]
+        return draw_held(names, n_parts, seed)[: self.folds or 1]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "members_")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 from tailwise.datasets.formats.disk import parse_json
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.checks import check_choice
+from tailwise.model_names import MODELS
 from tailwise.models.model_file import BROKEN, Packed, check_version, read_model, refuse, write_model
 
 if TYPE_CHECKING:
@@ -20,14 +21,8 @@ if TYPE_CHECKING:
 
     from tailwise.utilities import LabelPriors
 
-# Where the class of each kind lives; classes are imported when they are asked for.
-MODELS = {
-    "tree": "tailwise.models.label_tree.LabelTree",
-    "ensemble": "tailwise.models.ensemble.Ensemble",
-    "neighbours": "tailwise.models.neighbours.Neighbours",
-    "text": "tailwise.models.text_model.TextModel",
-}
-# Other kinds that files hold: models around a model with a name.
+# Where the class of each kind lives; classes are imported when they are asked for. Files also hold a kind without a
+# name: models around a model with one.
 KINDS = {**MODELS, "on-texts": "tailwise.models.on_texts.OnTexts"}
 # What a run decides for its model; each model has these parameters.
 RUN_PARAMETERS = ("n_jobs", "random_state", "progress")

@@ -14,6 +14,7 @@ from tailwise.inputs.checks import is_integer
 from tailwise.inputs.matrices import as_array
 from tailwise.inputs.texts import are_texts, text_rows
 from tailwise.models.adapters import from_sklearn
+from tailwise.models.folds import draw_folds
 from tailwise.models.side_by_side import SideBySide
 from tailwise.progress import track
 
@@ -26,7 +27,7 @@ def predict_out_of_fold(
     Folds are drawn at random from `seed`, and `options` are passed to ``predict_proba``.
     """
     X, Y = _as_rows(X, "X"), _as_rows(Y, "Y")
-    parts = _draw_folds(X.shape[0], Y.shape[0], folds, seed)
+    parts = _draw_checked(X.shape[0], Y.shape[0], folds, seed)
     predicted = []
     for part in track(parts, title="cross-validation", unit="folds", shown=progress):
         others = np.setdiff1d(np.arange(X.shape[0]), part, assume_unique=True)
@@ -49,12 +50,11 @@ def _as_rows(matrix: Any, name: str) -> Any:
     return sp.csr_array(array) if sp.issparse(array) else array
 
 
-def _draw_folds(n_features_rows: int, n_instances: int, folds: int, seed: int) -> list[NDArray]:
+def _draw_checked(n_features_rows: int, n_instances: int, folds: int, seed: int) -> list[NDArray]:
     if n_features_rows != n_instances:
         msg = f"X must have the {n_instances} instances of Y. Got {n_features_rows}."
         raise InputError(msg)
     if not is_integer(folds) or not 2 <= folds <= n_instances:
         msg = f"folds must be an integer between 2 and {n_instances}, the number of instances. Got {folds!r}."
         raise InputError(msg)
-    shuffled = np.random.default_rng(seed).permutation(n_instances)
-    return [np.sort(part) for part in np.array_split(shuffled, folds)]
+    return draw_folds(n_instances, int(folds), seed)

@@ -21,5 +21,5 @@ def explainer_of_run(folder: str | os.PathLike[str]) -> tuple[Explainer, LabelPr
         )
         raise InputError(msg)
     utility = as_utility(run.utility, run.priors, run.propensity)
-    candidates = Candidates.of(run.probabilities).with_names(run.names)
+    candidates = Candidates.of(run.probabilities).with_names(run.names, run.instances)
     return explainer_of(candidates, utility, run.selection, run.k, **run.basis), run.priors

@@ -17,11 +17,12 @@ from tailwise.datasets import LabelNames, save, save_label_names, save_priors, s
 from tailwise.datasets.formats.disk import file_errors_of, parse_json, written_beside
 from tailwise.datasets.formats.output_folders import claimed_folder
 from tailwise.errors import FileError
+from tailwise.inputs.ids import Ids
 from tailwise.metrics import Evaluation, evaluate
 from tailwise.models.calibrator import Calibrator
 from tailwise.models.model import load_model
 from tailwise.runs.record import as_json, identify, list_changes, write_json
-from tailwise.runs.run_folder import MODEL_FILE, RUN_CONFIG, RUN_KIND, RUN_RECORD, RunFolder, read_run_folder
+from tailwise.runs.run_folder import INSTANCES, MODEL_FILE, RUN_CONFIG, RUN_KIND, RUN_RECORD, RunFolder, read_run_folder
 from tailwise.selection import Selection, select
 from tailwise.utilities import LabelPriors, as_utility
 
@@ -48,6 +49,8 @@ class Run:
         The names of the labels.
     record : dict
         The contents of ``run.json``: configuration, seed, versions, inputs with their SHA-256, seconds, metrics.
+    instance_names : Ids or None
+        The ids of the test instances, if the data have any.
     """
 
     model: Any
@@ -58,6 +61,7 @@ class Run:
     truth: sp.csr_array | None
     label_names: LabelNames | None
     record: dict[str, Any] = field(default_factory=dict)
+    instance_names: Ids | None = None
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -130,7 +134,10 @@ class Run:
         save_priors(folder / "priors.npz", self.priors)
         if self.label_names is not None:
             save_label_names(folder / "labels.txt", self.label_names)
-            _write_names(folder / "selection.tsv", self.selection, self.label_names)
+            _write_names(folder / "selection.tsv", self.selection, self.label_names, self.instance_names)
+        if self.instance_names is not None:
+            with written_beside(folder / INSTANCES) as file:
+                file.writelines(f"{_in_one_field(name)}\n".encode() for name in self.instance_names)
         if config is not None:
             with written_beside(folder / RUN_CONFIG) as file:
                 file.write(config.encode())
@@ -154,6 +161,7 @@ class Run:
             found.truth,
             found.names,
             found.record.values,
+            found.instances,
         )
 
 
@@ -192,10 +200,16 @@ def _read_selection(found: RunFolder) -> Selection:
     )
 
 
-def _write_names(path: Path, selection: Selection, names: LabelNames) -> None:
+def _in_one_field(value: Any) -> str:
+    """Return a value as text without tabs and line breaks."""
+    return " ".join(str(value).split())
+
+
+def _write_names(path: Path, selection: Selection, names: LabelNames, ids: Ids | None) -> None:
     with written_beside(path) as file:
         file.write(b"instance\trank\tlabel\tname\n")
         for i, row in enumerate(selection.labels):
+            instance = i if ids is None else _in_one_field(ids[i])
             for rank, j in enumerate(row[row >= 0], start=1):
                 words = dict.fromkeys((names.ids[j], names.title_of(j)))  # once if they are equal
-                file.write(f"{i}\t{rank}\t{j}\t{' '.join(words).replace(chr(9), ' ')}\n".encode())
+                file.write(f"{instance}\t{rank}\t{j}\t{' '.join(words).replace(chr(9), ' ')}\n".encode())

@@ -20,11 +20,11 @@ from tailwise.datasets.formats.output_folders import claimed_folder
 from tailwise.errors import InputError, UtilityError
 from tailwise.inputs.checks import check_choice, check_seed, check_size
 from tailwise.metrics.evaluate import check_propensity
+from tailwise.model_names import MODELS
 from tailwise.models.calibrator import Calibrator
 from tailwise.models.calibrator import check_parameters as check_calibrator
 from tailwise.models.choosing import Choice, Wish, choose_model, describe_model, needed_tree, state_options
 from tailwise.models.features import LARGEST_SEED
-from tailwise.models.model import MODELS
 from tailwise.models.on_texts import OnTexts
 from tailwise.runs.finished_run import Run, find_finished
 from tailwise.runs.model_steps import describe_fitted, fit_calibrator, name_labels
@@ -55,6 +55,8 @@ def run(
     embeddings: Any = None,
     text_column: str = "text",
     label_column: str | None = None,
+    label_names: Any = None,
+    language: str | None = None,
     top: int = 100,
     beam: int | None = None,
     calibration: Calibrator | str | None = None,
@@ -103,6 +105,8 @@ def run(
     text_column, label_column : str
         Columns of texts and labels, in folders with train.csv, train.tsv or train.jsonl. Labels are in a column named
         labels, subjects, subject_uris or tags by default.
+    label_names, language : path or sequence of str, str, optional
+        Names of the labels, in place of those that the data have; the language of titles in a vocabulary with several.
     top : int
         Length of the shortlists.
     beam : int, optional
@@ -147,7 +151,7 @@ def run(
     search = _read_search(method=method, certify=certify, seed=seed, workers=workers, **options)
     wish = Wish(model, model_options, embeddings, on_tree=method == ON_TREE)
     calibrator = _prepare(model, calibration, seed)
-    watch, columns = Stopwatch(), TextColumns(text_column, label_column)
+    watch, columns = Stopwatch(), TextColumns(text_column, label_column, label_names, language)
 
     def specify() -> _Task:
         with watch.measure("load"):
@@ -246,8 +250,7 @@ class _Task:
             "top": self.top,
             "beam": self.beam,
             "propensity": self.propensity,
-            "text_column": self.columns.text,
-            "label_column": self.columns.labels,
+            **self.columns.describe(),
             "model": {"name": self.choice.name, "parameters": describe_model(self.model)},
             "calibration": None if calibrator is None else {**calibrator.get_params(), "folds": self.folds},
             "selection": {name: value for name, value in self.search.items() if name != "seed"},
@@ -318,7 +321,8 @@ def _make(task: _Task, steps: Steps, watch: Stopwatch) -> Run:
         "seconds": watch.seconds,
         "selection": describe_selection(selection),
     }
-    made = Run(model, calibrator, probabilities, selection, task.priors, data.Y_test, data.label_names, facts)
+    found = (model, calibrator, probabilities, selection, task.priors)
+    made = Run(*found, data.Y_test, data.label_names, facts, data.instance_names)
     if data.Y_test is not None:
         with watch.measure("evaluate"):
             _ = made.evaluation, made.baseline

@@ -23,11 +23,13 @@ def describe_config(
     """Return the file as text: the model, and all options that differ from the defaults.
 
     `model` holds the options and the encoder of the model. The result is None if options cannot state the run: with
-    data in memory, or with members of an ensemble, an encoder or bins of a calibrator of your own.
+    data or names in memory, or with members of an ensemble, an encoder or bins of a calibrator of your own.
     """
     if model is None or not isinstance(data, (str, os.PathLike)) or not is_text(os.fspath(data)):
         return None
     calibration = configuration["calibration"]
+    if isinstance(configuration["label_names"], list):
+        return None
     if calibration is not None and tuple(calibration["bins"]) != DEFAULT_EDGES:
         return None
     try:
@@ -45,6 +47,7 @@ def _list_options(configuration: Mapping[str, Any], seed: int) -> dict[str, Any]
     options |= {"top": configuration["top"], "propensity": list(configuration["propensity"])}
     options |= {} if beam is None else {"beam": beam}
     usual = {"text_column": USUAL_COLUMNS.text, "label_column": USUAL_COLUMNS.labels}
+    usual |= {"label_names": None, "language": None}
     options |= {name: configuration[name] for name, value in usual.items() if configuration[name] != value}
     options |= _list_changed(configuration["selection"], select)
     if calibration is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
@@ -24,6 +24,7 @@ PLACES = {
     "Y_test": ("test", "labels of test instances"),
 }
 SHORT = {"train": "trn", "test": "tst"}
+NAMES_ROLE = "label names"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +85,7 @@ class RunData:
         """Refuse label names that do not match the number of training labels."""
         from tailwise.datasets import load_label_names
 
-        path, names, m = self.files.get("label names"), self.label_names, 0 if self.Y is None else self.Y.shape[1]
+        path, names, m = self.files.get(NAMES_ROLE), self.label_names, 0 if self.Y is None else self.Y.shape[1]
         if names is None and path is not None:
             names = load_label_names(path)
         if names is None or len(names) == m:
@@ -107,39 +108,64 @@ class RunData:
 
 @dataclass(frozen=True)
 class TextColumns:
-    """The columns of texts and labels in tables and JSON lines; None for a usual name of labels."""
+    """The columns of texts and labels in tables and JSON lines; None for a usual name of labels.
+
+    Also names of labels, or their file, that replace those of the data, and the language of titles in a vocabulary.
+    """
 
     text: str = "text"
     labels: str | None = None
+    names: Any = None
+    language: str | None = None
+
+    def read_names(self) -> LabelNames | None:
+        """Read the names given, if any."""
+        from tailwise.inputs.vocabularies import read_vocabulary
+
+        return read_vocabulary(self.names, self.language)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the options of the command; names that are not in a file become a list."""
+        is_path = self.names is None or isinstance(self.names, (str, os.PathLike))
+        names = (self.names and os.fspath(self.names)) if is_path else [str(name) for name in self.names]
+        columns = {"text_column": self.text, "label_column": self.labels}
+        return {**columns, "label_names": names, "language": self.language}
 
 
 USUAL_COLUMNS = TextColumns()
 
 
 def read_data(
-    source: Any, *, needs: Iterable[str] = ("X", "Y", "X_test"), columns: TextColumns = USUAL_COLUMNS
+    source: Any,
+    *,
+    needs: Iterable[str] = ("X", "Y", "X_test"),
+    columns: TextColumns = USUAL_COLUMNS,
 ) -> RunData:
     """Read a folder in any layout, or take X, Y, X_test, Y_test and label_names from keys or attributes.
 
     `needs` are those that are required. Test data are read only if some of them are.
     """
-    needs = tuple(needs)
+    needs, names = tuple(needs), columns.read_names()
     data = (
-        _read_folder(source, needs, columns)
+        _read_folder(source, needs, columns, names)
         if isinstance(source, (str, os.PathLike))
-        else _take_matrices(source, needs)
+        else _take_matrices(source, needs, names)
     )
     _check_shapes(data)
+    if isinstance(columns.names, (str, os.PathLike)) and data.path is not None:
+        return replace(data, files={**data.files, NAMES_ROLE: Path(columns.names)})
     return data
 
 
-def _read_folder(path: str | os.PathLike[str], needs: tuple[str, ...], columns: TextColumns) -> RunData:
+def _read_folder(
+    path: str | os.PathLike[str], needs: tuple[str, ...], columns: TextColumns, names: LabelNames | None
+) -> RunData:
     from tailwise.datasets import open_folder
     from tailwise.datasets.catalogue.data_folder import read_lock
 
     folder = open_folder(path)
     if folder.corpora:
-        return read_corpora(folder.corpora, needs, columns, names_file=folder.names, path=folder.path)
+        return read_corpora(folder.corpora, needs, columns, names=names, names_file=folder.names, path=folder.path)
     train, test = _load_parts(folder, {PLACES[name][0] for name in needs})
     labels = train or test
     lock = read_lock(folder.path)
@@ -155,9 +181,9 @@ def _read_folder(path: str | os.PathLike[str], needs: tuple[str, ...], columns: 
             _refuse_missing(folder.path, *PLACES[name])
     return RunData(
         **found,
-        label_names=None if labels is None else folder.load_names(labels.matrix.shape[1]),
+        label_names=names or (None if labels is None else folder.load_names(labels.matrix.shape[1])),
         instance_names=None if test is None else test.instance_names,
-        files=_list_files(folder),
+        files={role: file for role, file in _list_files(folder).items() if names is None or role != NAMES_ROLE},
         path=folder.path,
         drawn_after=lock["name"] if lock is not None and lock.get("source") == "synthetic" else None,
     )
@@ -190,17 +216,21 @@ def read_corpora(
     needs: tuple[str, ...],
     columns: TextColumns,
     *,
+    names: LabelNames | None = None,
     names_file: Path | None = None,
     path: Path | None = None,
 ) -> RunData:
-    """Read files that hold texts and the names of labels; the labels are those of a file of names, or of training."""
+    """Read files that hold texts and the names of labels; the labels are those of given names, or of training."""
     from tailwise.datasets import load_label_names
     from tailwise.datasets.formats.disk import input_errors_of
     from tailwise.datasets.formats.labelled_texts import read_labelled_texts, read_new_texts
+    from tailwise.datasets.formats.text_lines import read_ids
+    from tailwise.inputs.ids import Ids
     from tailwise.inputs.tags import place_tags
     from tailwise.inputs.texts import text_rows
 
-    names = None if names_file is None else load_label_names(names_file)
+    names_file = names_file if names is None else None
+    names = names if names_file is None else load_label_names(names_file)
     found: dict[str, Any] = {}
     needed = {"train", *(PLACES[name][0] for name in needs)}  # training says which labels there are
     parts = [part for part in ("train", "test") if part in files and part in needed]
@@ -218,8 +248,9 @@ def read_corpora(
     roles = {f"{part} {what}": files[part] for part in parts for what in ("labels", "texts")}
     if "Y_test" not in found:
         roles.pop("test labels", None)
-    roles |= {} if names_file is None else {"label names": names_file}
-    return RunData(**found, label_names=names, files=roles, path=path)
+    roles |= {} if names_file is None else {NAMES_ROLE: names_file}
+    ids = Ids.of(read_ids(files["test"], columns.text)) if "test" in parts else None
+    return RunData(**found, label_names=names, instance_names=ids, files=roles, path=path)
 
 
 def _load_parts(folder: DataFolder, needed: set[str]) -> tuple[Contents | None, Contents | None]:
@@ -255,11 +286,11 @@ def _list_files(folder: DataFolder) -> dict[str, Path]:
     files |= {f"{part} features": path for part, path in folder.features.items()}
     if not folder.features:
         files |= {f"{part} texts": path for part, path in folder.texts.items()}
-    others = {"label names": folder.names, "filter": folder.filter}
+    others = {NAMES_ROLE: folder.names, "filter": folder.filter}
     return files | {role: path for role, path in others.items() if path is not None}
 
 
-def _take_matrices(source: Any, needs: tuple[str, ...]) -> RunData:
+def _take_matrices(source: Any, needs: tuple[str, ...], replaced: LabelNames | None) -> RunData:
     from tailwise.datasets import LabelNames
     from tailwise.metrics.evaluation_inputs import read_truth
     from tailwise.models.features import check_labels
@@ -275,7 +306,7 @@ def _take_matrices(source: Any, needs: tuple[str, ...]) -> RunData:
             f"{came}. Use dict(X=..., Y=..., X_test=..., Y_test=...)."
         )
         raise InputError(msg)
-    names = LabelNames.of(given["label_names"])
+    names = LabelNames.of(given["label_names"]) if replaced is None else replaced
     X, X_test = (None if given[name] is None else _as_rows(given[name], name) for name in ("X", "X_test"))
     Y, names = _read_own_labels(given["Y"], names, "Y")
     Y_test, names = _read_own_labels(given["Y_test"], names, "Y_test")

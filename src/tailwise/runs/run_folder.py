@@ -12,18 +12,20 @@ import scipy.sparse as sp
 from tailwise.datasets import LabelNames, load, load_label_names, load_labels, load_priors, load_selection
 from tailwise.datasets.formats.disk import parse_json
 from tailwise.datasets.formats.output_folders import UNFINISHED, FolderKind
+from tailwise.datasets.formats.text_lines import read_texts
 from tailwise.errors import FileError
 from tailwise.inputs.chosen import Chosen
+from tailwise.inputs.ids import Ids
 from tailwise.inputs.priors import USUAL_PROPENSITY
 from tailwise.runs.record import REMEDY, Record
 from tailwise.utilities import LabelPriors
 
 RUN_RECORD, RUN_CONFIG, REPORT = "run.json", "run.toml", "report.html"
-MODEL_FILE = "model.tailwise"
+MODEL_FILE, INSTANCES = "model.tailwise", "instances.txt"
 STEPS = ".tailwise-steps"
 RUN_FILES = (
     *(MODEL_FILE, "calibrator.npz", "probabilities.npz", "selection.npz", "selection.tsv", "truth.npz"),
-    *("priors.npz", "labels.txt", RUN_CONFIG, RUN_RECORD),
+    *("priors.npz", "labels.txt", INSTANCES, RUN_CONFIG, RUN_RECORD),
 )
 
 
@@ -55,6 +57,7 @@ class RunFolder:
     probabilities: sp.csr_array | None
     truth: sp.csr_array | None
     names: LabelNames | None
+    instances: Ids | None
 
     @property
     def n_instances(self) -> int:
@@ -100,7 +103,7 @@ def read_run_folder(path: str | os.PathLike[str]) -> RunFolder:
     search = configuration.get("selection", dict)
     has_truth = record.get("metrics", dict, may_be_none=True) is not None
     has_probabilities = search.get("method") != "tree"
-    names = folder / "labels.txt"
+    names, instances = folder / "labels.txt", folder / INSTANCES
     run = RunFolder(
         folder,
         record,
@@ -113,6 +116,7 @@ def read_run_folder(path: str | os.PathLike[str]) -> RunFolder:
         load(_find(folder, "probabilities.npz")) if has_probabilities else None,
         load_labels(_find(folder, "truth.npz")) if has_truth else None,
         load_label_names(names) if names.is_file() else None,
+        Ids(read_texts(instances)) if instances.is_file() else None,
     )
     _check_shapes(run)
     return run
@@ -144,6 +148,7 @@ def _check_shapes(run: RunFolder) -> None:
         ("truth.npz", None if run.truth is None else run.truth.shape, shape),
         ("priors.npz", (run.priors.n_labels,), shape[1:]),
         ("labels.txt", None if run.names is None else (len(run.names),), shape[1:]),
+        (INSTANCES, None if run.instances is None else (len(run.instances),), shape[:1]),
     ):
         if came is not None and tuple(came) != wanted:
             msg = f"{run.path / name} must have shape {wanted} to match selection.npz. Got {tuple(came)}."

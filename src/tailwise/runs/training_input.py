@@ -12,15 +12,16 @@ from tailwise.runs.run_data import RunData, TextColumns, read_corpora, read_data
 
 def read_training(paths: list[str], columns: TextColumns) -> RunData:
     """Read features or texts and labels: of a folder, of a file with both, or of two files."""
-    if len(paths) == 1 and os.path.isfile(paths[0]):
-        return read_corpora({"train": Path(paths[0])}, ("X", "Y"), columns, path=Path(paths[0]).parent)
-    if len(paths) == 1:
+    if len(paths) == 1 and not os.path.isfile(paths[0]):
         return read_data(paths[0], needs=("X", "Y"), columns=columns)
+    names = columns.read_names()
+    if len(paths) == 1:
+        return read_corpora({"train": Path(paths[0])}, ("X", "Y"), columns, names=names, path=Path(paths[0]).parent)
     from tailwise.datasets.formats.read_write import as_labels, load_contents
 
     contents = load_contents(paths[1])
     labels = as_labels(contents.matrix, paths[1])
-    return RunData(_read_rows(paths[0], columns.text), labels, label_names=contents.label_names)
+    return RunData(_read_rows(paths[0], columns.text), labels, label_names=names or contents.label_names)
 
 
 def _read_rows(path: str, column: str) -> Any:

@@ -13,9 +13,10 @@ from tailwise.datasets.formats.disk import input_errors_of, opened_text, parse_j
 from tailwise.errors import FileError
 from tailwise.inputs.texts import check_texts
 
-__all__ = ["COLUMN", "is_corpus", "list_column", "list_objects", "read_header_of", "read_texts"]
+__all__ = ["COLUMN", "is_corpus", "list_column", "list_objects", "read_header_of", "read_ids", "read_texts"]
 
 COLUMN = "text"
+ID_COLUMNS = ("id", "doc_id", "document_id", "record_id")
 
 
 def read_texts(path: str | os.PathLike[str], column: str = COLUMN) -> list[str]:
@@ -30,6 +31,25 @@ def read_texts(path: str | os.PathLike[str], column: str = COLUMN) -> list[str]:
         _refuse_blank_lines(path, texts)
     with input_errors_of(path):
         return check_texts(texts)
+
+
+def read_ids(path: str | os.PathLike[str], column: str = COLUMN) -> list[str] | None:
+    """Read the ids of the texts of a file, from a column or key named id, doc_id, document_id or record_id.
+
+    None if there is none, or if some text has no id of its own.
+    """
+    kind = os.path.splitext(without_packing(path))[1]
+    ids: list[Any] = []
+    if kind == ".jsonl":
+        records = [record for _, record in list_objects(path, column)]
+        own = next((name for name in ID_COLUMNS if records and name in records[0]), None)
+        ids = [] if own is None else [record.get(own) for record in records]
+    elif kind == ".csv" or (kind == ".tsv" and not is_corpus(path)):
+        header = read_header_of(path)
+        own = next((name for name in ID_COLUMNS if name in header), None)
+        ids = [] if own is None else [found for _, found in list_column(path, column, own)]
+    words = [str(each).strip() for each in ids if isinstance(each, (str, int)) and str(each).strip()]
+    return words if words and len(set(words)) == len(ids) else None
 
 
 def list_objects(path: Any, column: str) -> Iterator[tuple[int, dict[str, Any]]]:
