@@ -12,7 +12,7 @@ from tailwise.inputs.checks import check_choice
 from tailwise.inputs.totals import Totals
 from tailwise.selection.bca import bca
 from tailwise.selection.checkpoint import open_checkpoint
-from tailwise.selection.label_moves import climb_labels, compile_label_moves, expect_label_moves
+from tailwise.selection.label_moves import climb_labels, compile_label_moves, label_moves, label_moves_expected
 from tailwise.selection.observer import Observer, Pass
 from tailwise.selection.present import Selection, present
 from tailwise.selection.problem import Outcome, Problem, Proving, Request
@@ -185,12 +185,11 @@ def select(
         columns=name_columns(instance, label, probability),
     )
     observer = Observer(on_pass, max_seconds, progress=progress)
-    if method in ("auto", "global") and k is not None:
-        expect_label_moves()
-    problem = resolve(request)
-    if checkpoint is not None:
-        problem = replace(problem, checkpoint=open_checkpoint(checkpoint, problem))
-    selection = run(problem, observer)
+    with label_moves_expected(method, k):
+        problem = resolve(request)
+        if checkpoint is not None:
+            problem = replace(problem, checkpoint=open_checkpoint(checkpoint, problem))
+        selection = run(problem, observer)
     if fill != "none":
         warn_of_empty_slots(selection, problem.rules)
     if selection.interrupted and on_interrupt == "raise":
@@ -222,7 +221,8 @@ def _resume(problem: Problem) -> tuple[Outcome | None, tuple[Step, ...]]:
 def solve(problem: Problem, observer: Observer) -> Outcome:
     """Run the plan of a problem, step by step; after Ctrl-C there is no next one."""
     outcome, plan = _resume(problem)
-    compile_label_moves(problem)
+    if label_moves in problem.plan:
+        compile_label_moves(problem)
     for step in plan:
         try:
             outcome = step(problem, outcome, observer)  # type: ignore[arg-type]  # the first takes none
