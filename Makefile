@@ -41,9 +41,10 @@ lint: setup
 	$(BIN)/ruff format --check src tests benchmarks docs examples wheels
 	$(BIN)/mypy
 
-# Test files are shared out to a process for each core; the tests of one file stay together, for they share fixtures.
+# Test files are shared out to a process for each core, those that take longest first (tests/conftest.py); the tests of
+# one file stay together, for they share fixtures.
 # Kernels are compiled before, with and without bounds checks at the same time, or else every process would do it.
-PYTEST = $(BIN)/pytest -n auto --dist loadfile
+PYTEST = $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 COMPILE = $(BIN)/python tests/warm_up.py
 CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-boundscheck
 

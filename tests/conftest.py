@@ -70,6 +70,28 @@ SLOW = (
     "engines/test_threads.py::test_selecting_works_in_a_forked_child",
 )
 
+# Files that take longest. They come first: a worker that begins one at the end keeps the others waiting.
+LONGEST = (
+    "fuzz/test_fuzz_files.py",
+    "kernels/test_code_folders.py",
+    "test_warming.py",
+    "cli/test_cli_interrupt.py",
+    "kernels/test_caching.py",
+    "docs/test_site.py",
+    "kernels/test_quick_compiler.py",
+    "golden/test_golden_selections.py",
+    "engines/test_dask.py",
+    "cli/test_cli_compiling.py",
+    "cli/test_cli_explain.py",
+    "selection/test_checkpoint.py",
+    "selection/test_label_moves.py",
+    "docs/test_blocks_run.py",
+    "cli/test_cli_edge.py",
+    "cli/test_cli_demo.py",
+    "models/test_embeddings.py",
+    "test_portability.py",
+)
+
 # Of the many parameters of each of their tests the first and every n-th after it count, the others are repeated.
 ONE_IN = {
     "certificates/test_certificate_soundness.py": 50,
@@ -102,6 +124,13 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
         if n_before[test] % ONE_IN.get(file, 1):
             item.add_marker(pytest.mark.repeated)
+    items.sort(key=_place)
+
+
+def _place(item):
+    """The place of an item's file among those that take longest; the others keep their order after them."""
+    file = item.path.relative_to(HERE).as_posix() if HERE in item.path.parents else ""
+    return LONGEST.index(file) if file in LONGEST else len(LONGEST)
 
 
 @pytest.hookimpl(wrapper=True)

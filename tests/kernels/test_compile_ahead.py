@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 from numba import typeof
@@ -71,10 +72,20 @@ def test_a_second_process_ends_with_the_first():
 
 
 def test_it_is_started_at_once_where_nothing_is_compiled(monkeypatch):
-    started = []
-    monkeypatch.setattr(label_moves, "start_second", lambda: started.append(True))
+    called = []
+    monkeypatch.setattr(label_moves, "start_second", lambda: called.append("start"))
+    monkeypatch.setattr(label_moves, "compile_ahead", lambda *calls: called.append(len(calls)))
     monkeypatch.setattr(label_moves, "count_cores", lambda: 2)
-    for is_anything_kept, k, n_started in [(True, 2, 0), (False, 2, 1), (False, None, 1)]:
-        monkeypatch.setattr(label_moves, "is_anything_kept", lambda kept=is_anything_kept: kept)
-        tw.select(np.random.default_rng(0).random((20, 15)) ** 3, "macro-f1", k)
-        assert len(started) == n_started
+    monkeypatch.setattr(label_moves, "propose_labels", SimpleNamespace(signatures=[]))
+    cases = [
+        ("auto", 2, False, ["start", 0]),
+        ("auto", 2, True, []),
+        ("auto", None, False, []),
+        ("ascent", 2, False, []),
+    ]
+    for method, k, is_kept, expected in cases:
+        monkeypatch.setattr(label_moves, "is_anything_kept", lambda kept=is_kept: kept)
+        called.clear()
+        with label_moves.label_moves_expected(method, k):
+            pass
+        assert called == expected

@@ -141,7 +141,7 @@ def test_a_state_counted_from_an_earlier_one_is_the_same(utility, context):
 @pytest.mark.parametrize("utility", ["macro-f1", "macro-recall", "macro-jaccard", "macro-balanced-accuracy"])
 def test_worth_by_the_nodes_of_a_state_finds_no_less(monkeypatch, utility):
     """Near searches by the state's own nodes end about as high as searches over all sizes by nodes of their own."""
-    matrix = zipf_candidates(400, 60, 20)
+    matrix = zipf_candidates(200, 30, 15)
     monkeypatch.setattr(label_moves, "FAR_SHARE", 1.0)
     near = tw.select(matrix, utility, 3, method="global", expectation="exact", fill="none")
     monkeypatch.setattr(label_moves, "FAR_SHARE", -1.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -59,10 +61,18 @@ def label_moves(problem: Problem, outcome: Outcome, observer: Observer) -> Outco
     return replace(climb_labels(problem, outcome, observer), others=others)
 
 
-def expect_label_moves() -> None:
-    """Start a process that will be asked to compile label moves, where nothing has been compiled on this machine."""
-    if not propose_labels.signatures and not is_anything_kept() and count_cores() > 1:
+@contextmanager
+def label_moves_expected(method: Any, k: Any) -> Iterator[None]:
+    """Hold a process ready that will be asked to compile label moves, where nothing is compiled on this machine."""
+    may_move = isinstance(method, str) and method in ("auto", "global") and k is not None
+    is_first = may_move and not propose_labels.signatures and not is_anything_kept() and count_cores() > 1
+    if is_first:
         start_second()
+    try:
+        yield
+    finally:
+        if is_first:
+            compile_ahead()  # nothing, in case that nobody asked
 
 
 def compile_label_moves(problem: Problem) -> None:
@@ -70,9 +80,7 @@ def compile_label_moves(problem: Problem) -> None:
 
     Only in the first call on this machine, where something had to be compiled already.
     """
-    if label_moves not in problem.plan or not _is_first_call():
-        if not propose_labels.signatures:
-            compile_ahead()  # nothing, if a process waits to be asked
+    if not _is_first_call():
         return
     positions, state = np.empty((1, 1), np.int32), start_state(problem.batch, problem.expectation.context)
     state = state._replace(nodes=problem.expectation.worth.nodes)  # of the type of nodes that states have

@@ -10,10 +10,9 @@ from tailwise.certificates.proof import prove
 from tailwise.errors import Interrupted
 from tailwise.inputs.checks import check_choice
 from tailwise.inputs.totals import Totals
-from tailwise.kernels.compiling import compile_ahead
 from tailwise.selection.bca import bca
 from tailwise.selection.checkpoint import open_checkpoint
-from tailwise.selection.label_moves import climb_labels, compile_label_moves, expect_label_moves
+from tailwise.selection.label_moves import climb_labels, compile_label_moves, label_moves, label_moves_expected
 from tailwise.selection.observer import Observer, Pass
 from tailwise.selection.present import Selection, present
 from tailwise.selection.problem import Outcome, Problem, Proving, Request
@@ -187,26 +186,16 @@ def select(
         columns=name_columns(instance, label, probability),
     )
     observer = Observer(on_pass, max_seconds, progress=progress)
-    problem = _resolve(request)
-    if checkpoint is not None:
-        problem = replace(problem, checkpoint=open_checkpoint(checkpoint, problem))
-    selection = run(problem, observer)
+    with label_moves_expected(method, k):
+        problem = resolve(request)
+        if checkpoint is not None:
+            problem = replace(problem, checkpoint=open_checkpoint(checkpoint, problem))
+        selection = run(problem, observer)
     if fill != "none":
         warn_of_empty_slots(selection, problem.rules)
     if selection.interrupted and on_interrupt == "raise":
         raise Interrupted(selection)
     return selection
-
-
-def _resolve(request: Request) -> Problem:
-    """Resolve a request, while a process that may compile label moves starts; it ends if there is nothing to solve."""
-    if request.method in ("auto", "global") and request.k is not None:
-        expect_label_moves()
-    try:
-        return resolve(request)
-    except BaseException:
-        compile_ahead()
-        raise
 
 
 def run(problem: Problem, observer: Observer) -> Selection:
@@ -233,7 +222,8 @@ def _resume(problem: Problem) -> tuple[Outcome | None, tuple[Step, ...]]:
 def solve(problem: Problem, observer: Observer) -> Outcome:
     """Run the plan of a problem, step by step; after Ctrl-C there is no next one."""
     outcome, plan = _resume(problem)
-    compile_label_moves(problem)
+    if label_moves in problem.plan:
+        compile_label_moves(problem)
     for step in plan:
         try:
             outcome = step(problem, outcome, observer)  # type: ignore[arg-type]  # the first takes none
