@@ -258,7 +258,9 @@ def test_tasks_that_fail_again_and_again(client, store, monkeypatch):
     monkeypatch.setattr(
         Dask,
         "_answer_of",
-        lambda self, future: ("lost", "no reason", "") if "propose" in future.key else answer_of(self, future),
+        lambda self, future, *rest: (
+            ("lost", "no reason", "") if "propose" in future.key else answer_of(self, future, *rest)
+        ),
     )
     with pytest.raises(ClusterError, match="a task failed 4 times, at last with no reason"):
         select(store, CASES[0], engine=Dask(client))

@@ -187,11 +187,11 @@ def test_worker_killed_between_rounds(two, folder):
 def test_tasks_that_are_lost_run_again(client, folder, monkeypatch):
     wanted, answer_of, failures = tw.select(folder / "p.npz", "precision", 3), Dask._answer_of, [1] * 3
 
-    def fail(self, future):
+    def fail(self, future, *rest):
         if "best-in-rows" in future.key and failures:
             failures.pop()
             return dask_workers.LOST
-        return answer_of(self, future)
+        return answer_of(self, future, *rest)
 
     monkeypatch.setattr(Dask, "_answer_of", fail)
     found = tw.select(folder / "p.store", "precision", 3, engine=Dask(client))

@@ -119,7 +119,7 @@ class Cluster:
         """
         if address in self._checked:
             return True
-        kind, answer, _ = self._answer_of(self._prepare(address).version)
+        kind, answer, _ = self._answer_of(self._prepare(address).version, self._patience)
         if kind == "lost":
             self._prepared.pop(address, None)
             return False
@@ -153,13 +153,13 @@ class Cluster:
             present = self._find_workers()
             return [future for future, job in jobs.items() if job.address not in present]
 
-    def _answer_of(self, future: Any) -> tuple[str, Any, str]:
+    def _answer_of(self, future: Any, patience: float | None = None) -> tuple[str, Any, str]:
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
         from distributed.comm import CommClosedError
 
         try:
-            found = future.result(timeout=None if future.done() else self._patience)
+            found = future.result(timeout=patience if future.done() else self._patience)
             return found if isinstance(found, tuple) else ("prepared", found, "")
         except (KilledWorker, FutureCancelledError, CommClosedError, TimeoutError) as error:
             return "lost", error, ""
