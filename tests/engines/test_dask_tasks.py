@@ -1,6 +1,7 @@
 """What reads every candidate runs on the workers of a cluster, with the same values as on threads."""
 
 import os
+import pickle
 from contextlib import nullcontext
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from engines.clusters import distributed, open_cluster
 
 import tailwise as tw
+from tailwise.certificates import spread_bound
 from tailwise.cli.main import main
 from tailwise.datasets import convert, zipf_candidates
 from tailwise.engines import Dask, dask_cluster, dask_workers
@@ -131,6 +133,24 @@ def test_a_proof_sends_what_sets_are_worth_once(client, folder):
         tw.certify(folder / "p.store", "macro-f1", 3, labels, rounds=rounds, target_gap=0.0, engine=engine)
         sent.append(engine._elsewhere[0])
     assert sent[1] - sent[0] == 4 * (3 * 8 * N + 8 * M)  # prices to each worker, and sizes
+
+
+def test_a_worker_of_many_threads_makes_terms_once_for_each(folder, monkeypatch):
+    copies, own_copy = [], spread_bound.own_copy
+    monkeypatch.setattr(spread_bound, "own_copy", lambda message: copies.append(1) or own_copy(message))
+    labels = tw.select(folder / "p.npz", "precision", 3).labels
+    more = {"rounds": 4, "target_gap": 0.0}
+    wanted = tw.certify(folder / "p.npz", "macro-f1", 3, labels, **more)
+    with open_cluster(1, threads=12) as cluster, distributed.Client(cluster) as client:
+        found = tw.certify(folder / "p.store", "macro-f1", 3, labels, **more, engine=Dask(client))
+    assert found.history == wanted.history
+    assert len(copies) == 12
+
+
+def test_what_a_worker_makes_of_a_part_is_not_sent():
+    own = spread_bound.Own()
+    own.worth = object()
+    assert pickle.loads(pickle.dumps(own)).worth is None
 
 
 @pytest.mark.parametrize("client", [3], indirect=True)
