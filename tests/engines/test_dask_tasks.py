@@ -10,6 +10,7 @@ from engines.clusters import distributed, open_cluster
 
 import tailwise as tw
 from tailwise.certificates import spread_bound
+from tailwise.certificates.spread_bound import Own, SpreadBound
 from tailwise.cli.main import main
 from tailwise.datasets import convert, zipf_candidates
 from tailwise.engines import Dask, dask_cluster, dask_workers
@@ -147,8 +148,29 @@ def test_a_worker_of_many_threads_makes_terms_once_for_each(folder, monkeypatch)
     assert len(copies) == 12
 
 
+@pytest.mark.parametrize("client", [3], indirect=True)
+def test_workers_keep_nothing_after_a_proof(client, folder, monkeypatch):
+    """Not even until the engine is closed, which may serve for more."""
+    at, leave, kept = SpreadBound.at, Dask.__exit__, []
+
+    def note_and_bound(self, *arguments):
+        found = at(self, *arguments)
+        kept.append(len(self._engine._kept))
+        return found
+
+    def note_and_leave(self, *error):
+        kept.append(len(self._kept))
+        leave(self, *error)
+
+    monkeypatch.setattr(SpreadBound, "at", note_and_bound)
+    monkeypatch.setattr(Dask, "__exit__", note_and_leave)
+    labels = tw.select(folder / "p.npz", "precision", 3).labels
+    tw.certify(folder / "p.store", "macro-f1", 3, labels, rounds=2, target_gap=0.0, engine=Dask(client))
+    assert kept[-3:] == [3, 3, 0]
+
+
 def test_what_a_worker_makes_of_a_part_is_not_sent():
-    own = spread_bound.Own()
+    own = Own()
     own.worth = object()
     assert pickle.loads(pickle.dumps(own)).worth is None
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tailwise.engines.threads import cut_evenly, own_copy, spread
+from tailwise.engines.threads import cut_evenly, drop_kept, own_copy, spread
 from tailwise.inputs.scratch import make_scratch
 from tailwise.kernels.label_state import PARAMETERS, STRIDE, Terms
 from tailwise.kernels.rows import Columns, make_workbench
@@ -47,7 +47,10 @@ class WorthPart(NamedTuple):
 
 
 class SpreadBound:
-    """The best sets of all labels at the prices of the instances, found by the workers of a cluster."""
+    """The best sets of all labels at the prices of the instances, found by the workers of a cluster.
+
+    For use in a ``with`` statement, at the end of which workers drop what they keep for it.
+    """
 
     def __init__(self, worth: Worth, recipe: Recipe, columns: Columns, engine: Engine) -> None:
         self._columns, self._engine = columns, engine
@@ -55,6 +58,12 @@ class SpreadBound:
             WorthPart(first, last, recipe, worth.terms.factors, _cut_worth(worth, first, last), Own())
             for first, last in cut_evenly(columns.indptr, engine)
         ]
+
+    def __enter__(self) -> SpreadBound:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        drop_kept(self._engine, self._parts)
 
     def at(self, prices: NDArray, sizes: NDArray, bounds: NDArray) -> NDArray:
         """Write the bounds and sizes of the best sets, (m,); returns how many of them each instance is in."""

@@ -203,6 +203,11 @@ class Cluster:
                 self._kept = {key: each for key, each in self._kept.items() if each.address != job.address}
                 waiting.append((job.piece[0], job.attempt + 1))
 
+    def drop_kept(self, kept: Sequence[Any]) -> None:
+        """Let workers drop messages that they keep: no further call of `spread` has them."""
+        for each in kept:
+            self._kept.pop(id(each), None)
+
     def _begin(
         self, fixed: tuple[Any, ...], arguments: tuple[Any, ...], kept: Any, number: int, attempt: int
     ) -> tuple[Any, Job]:

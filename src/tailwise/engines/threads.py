@@ -36,6 +36,7 @@ __all__ = [
     "check_workers",
     "count_cores",
     "cut_evenly",
+    "drop_kept",
     "is_elsewhere",
     "own_copy",
     "spread",
@@ -279,8 +280,8 @@ def spread(
 
     `task` is a function of a module that returns an array or a tuple of arrays and changes nothing; `shared` is a named
     tuple of arrays, which no message holds. If there are `kept` messages, one for each part, the task is given its own
-    before the rest, and a worker keeps it: for the same message in another call, only the rest is sent. `take` writes
-    what belongs to the part only, as parts may end in any order.
+    before the rest, and a worker keeps it until `drop_kept`: for the same message in another call, only the rest is
+    sent. `take` writes what belongs to the part only, as parts may end in any order.
     """
     if hasattr(engine, "spread") and engine.shares(shared[1].size):
         engine.spread(task, shared, parts, take, kept)
@@ -291,6 +292,12 @@ def spread(
         take(number, task(shared, *more, *parts[number]))
 
     engine.share(range(len(parts) + 1), run)
+
+
+def drop_kept(engine: Engine, kept: Sequence[Any]) -> None:
+    """Say that no further call of `spread` has these `kept` messages, so that workers need not keep them."""
+    if hasattr(engine, "drop_kept"):
+        engine.drop_kept(kept)
 
 
 def own_copy(message: Any) -> Any:
