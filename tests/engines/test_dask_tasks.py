@@ -14,6 +14,7 @@ from tailwise.certificates.spread_bound import Own, SpreadBound
 from tailwise.cli.main import main
 from tailwise.datasets import convert, zipf_candidates
 from tailwise.engines import Dask, dask_cluster, dask_workers
+from tailwise.engines.dask_files import SharedFiles
 from tailwise.engines.threads import cut_evenly
 from tailwise.errors import ClusterError
 
@@ -241,6 +242,45 @@ def test_tasks_that_are_lost_run_again(client, folder, monkeypatch):
     failures.extend([1] * 100)
     with pytest.raises(ClusterError, match="a task failed 4 times, at last with a lost worker"):
         tw.select(folder / "p.store", "precision", 3, engine=Dask(client))
+
+
+FILES = {
+    "closed form": lambda p, y, top, engine: tw.select(p, "precision", 3, engine=engine),
+    "passes": lambda p, y, top, engine: tw.select(p, "macro-f1", 3, expectation="exact", engine=engine),
+    "value": lambda p, y, top, engine: tw.expected_utility(p, "macro-f1", top, engine=engine),
+    "metrics": lambda p, y, top, engine: tw.evaluate(y, top, probabilities=p, metrics=["macro-f1"], engine=engine),
+    "proof": lambda p, y, top, engine: tw.certify(p, "macro-f1", 3, top, rounds=2, engine=engine),
+    "linear": lambda p, y, top, engine: tw.certify(p, "precision", 3, top, engine=engine),
+}
+
+
+@pytest.mark.parametrize("client", [3], indirect=True)
+@pytest.mark.parametrize("call", FILES.values(), ids=FILES)
+def test_no_file_is_left(client, folder, tmp_path, monkeypatch, call):
+    """Of those written for the workers: when all is done, and wherever the cluster fails."""
+    probabilities, truth = tw.load(folder / "p.npz"), tw.load(folder / "y.npz")
+    top = np.argsort(-probabilities.toarray(), axis=1)[:, :3]
+    written, write, run = [], SharedFiles._write, Dask.spread
+    monkeypatch.setattr(SharedFiles, "_write", lambda self, array: written.append(1) or write(self, array))
+    names = []
+    monkeypatch.setattr(Dask, "spread", lambda self, task, *rest: names.append(task) or run(self, task, *rest))
+    call(probabilities, truth, top, Dask(client, folder=tmp_path))
+    assert written
+    assert list(tmp_path.iterdir()) == []
+    for failing in {names.index(task) for task in names}:
+        left = [0] * failing
+
+        def fail(self, task, shared, *rest, left=left):
+            if not left:
+                self._files.of(shared)
+                self._refuse("it is a test")
+            left.pop()
+            run(self, task, shared, *rest)
+
+        monkeypatch.setattr(Dask, "spread", fail)
+        with pytest.raises(ClusterError, match="it is a test"):
+            call(probabilities, truth, top, Dask(client, folder=tmp_path))
+        assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("client", [3], indirect=True)
