@@ -112,9 +112,21 @@ def test_bound(client, folder, names, case, store):
         more |= {"expectation": "exact", "context": tw.select(folder / "p.npz", utility, 2).totals}
     wanted = tw.certify(folder / "p.npz", utility, 3, labels, **more)
     found = tw.certify(folder / store, utility, 3, labels, **more, engine=Dask(client))
-    assert found.history == wanted.history
+    assert (found.value, found.history) == (wanted.value, wanted.history)
     assert found.prices.tobytes() == wanted.prices.tobytes()
     assert names.count("bound_labels_of") == 4
+
+
+@pytest.mark.parametrize("client", [3], indirect=True)
+@pytest.mark.parametrize("utility", ["precision", "macro-f1"])
+def test_certificates_of_what_is_selected(client, folder, utility):
+    """For a given selection where the best one has a closed form, and for the selection that a call finds itself."""
+    given = np.tile(np.arange(3), (N, 1)) if utility == "precision" else None
+    more = {"rounds": 3, "target_gap": 0.0}
+    wanted = tw.certify(folder / "p.npz", utility, 3, given, **more)
+    found = tw.certify(folder / "p.store", utility, 3, given, **more, engine=Dask(client))
+    assert (found.value, found.history) == (wanted.value, wanted.history)
+    assert found.value < found.upper
 
 
 @pytest.mark.parametrize("client", [3], indirect=True)
