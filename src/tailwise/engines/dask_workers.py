@@ -57,7 +57,7 @@ class Cluster:
         self._prepared: dict[str, Preparation] = {}
         self._checked: set[str] = set()  # workers that have our version
         self._kept: dict[int, Kept] = {}  # by identity, which holds while the message is kept
-        self._elsewhere = [0, 0]  # bytes that were sent and came, beside those of passes
+        self._elsewhere = [0, 0]  # bytes sent and received outside of passes
         for address in self._client.nthreads():  # while this process is busy with other things
             self._prepare(address)
 

@@ -252,7 +252,8 @@ def _list_shares() -> Iterator[float]:
 
 # Work that is cut into parts, each a pure task on shared arrays: on the threads of this machine, or on a cluster. An
 # engine that has the method `spread` and the number `n_parts`, as `Dask` has, runs the tasks elsewhere, where they open
-# the shared arrays from files. For all others, threads call them on the arrays themselves.
+# the shared arrays from files; its method `drop_kept`, if any, is called with messages no longer needed.
+# For all others, threads call them on the arrays themselves.
 
 
 def is_elsewhere(engine: Engine, n_entries: int) -> bool:
