@@ -6,6 +6,7 @@ import os
 import zlib
 from itertools import pairwise
 
+import numba
 import numpy as np
 import pytest
 
@@ -17,6 +18,9 @@ from tailwise.engines import Threads
 from tailwise.errors import FileError, InputError, MachineError
 from tailwise.inputs import candidates, matrices, scratch
 from tailwise.inputs.label_names import LabelNames
+from tailwise.selection import label_moves
+from tailwise.selection.problem import Request
+from tailwise.selection.resolve import resolve
 
 FILES = ["by-label-instances.npy", "by-label-pointers.npy", "by-label-positions.npy", "by-label-probabilities.npy"]
 
@@ -95,6 +99,23 @@ def test_methods_need_no_memory_for_all_candidates(tmp_path, source, matrix, mon
     plain = [each.tobytes() for each in select_all(matrix)]
     monkeypatch.setattr(scratch, "LEAST_MAPPED", 1)
     assert [each.tobytes() for each in select_all(tmp_path / "c.store")] == plain
+
+
+def test_compiling_ahead_takes_no_space_on_disk(store, monkeypatch):
+    """The types of the arguments are learned without temporary files, and are those of real calls."""
+    asked, reserved, reserve = [], [], scratch._reserve
+    monkeypatch.setattr(label_moves, "_is_first_call", lambda: True)
+    monkeypatch.setattr(label_moves, "compile_ahead", lambda *calls: asked.extend(calls))
+    monkeypatch.setattr(scratch, "_reserve", lambda file, size: reserved.append(size) or reserve(file, size))
+    monkeypatch.setattr(scratch, "LEAST_MAPPED", 1)
+    monkeypatch.setattr(candidates, "MOST_WIDENED", 0)
+    label_moves.compile_label_moves(resolve(Request(store, "macro-f1", 3, method="global", expectation="semi")))
+    assert reserved == []
+    tw.select(store, "macro-f1", 3, method="global", expectation="semi", certify=True)
+    assert reserved != []
+    assert {kernel.__name__ for kernel, _ in asked} > {"propose_labels", "settle_labels", "bound_part"}
+    for kernel, arguments in asked:
+        assert tuple(map(numba.typeof, arguments)) in kernel.signatures
 
 
 def test_old_stores_have_none(tmp_path, source):

@@ -7,10 +7,14 @@ import pytest
 distributed = pytest.importorskip("distributed")
 
 
-def open_cluster(n_workers, *, processes=False):
-    """Workers in this process, or processes, with one thread each."""
+def open_cluster(n_workers, *, processes=False, threads=1):
+    """Workers in this process, or processes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return distributed.LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=processes, dashboard_address=None, silence_logs=50
+            n_workers=n_workers,
+            threads_per_worker=threads,
+            processes=processes,
+            dashboard_address=None,
+            silence_logs=50,
         )

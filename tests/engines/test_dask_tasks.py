@@ -1,6 +1,7 @@
 """What reads every candidate runs on the workers of a cluster, with the same values as on threads."""
 
 import os
+import pickle
 from contextlib import nullcontext
 
 import numpy as np
@@ -8,9 +9,12 @@ import pytest
 from engines.clusters import distributed, open_cluster
 
 import tailwise as tw
+from tailwise.certificates import spread_bound
+from tailwise.certificates.spread_bound import Own, SpreadBound
 from tailwise.cli.main import main
 from tailwise.datasets import convert, zipf_candidates
 from tailwise.engines import Dask, dask_cluster, dask_workers
+from tailwise.engines.dask_files import SharedFiles
 from tailwise.engines.threads import cut_evenly
 from tailwise.errors import ClusterError
 
@@ -108,9 +112,21 @@ def test_bound(client, folder, names, case, store):
         more |= {"expectation": "exact", "context": tw.select(folder / "p.npz", utility, 2).totals}
     wanted = tw.certify(folder / "p.npz", utility, 3, labels, **more)
     found = tw.certify(folder / store, utility, 3, labels, **more, engine=Dask(client))
-    assert found.history == wanted.history
+    assert (found.value, found.history) == (wanted.value, wanted.history)
     assert found.prices.tobytes() == wanted.prices.tobytes()
     assert names.count("bound_labels_of") == 4
+
+
+@pytest.mark.parametrize("client", [3], indirect=True)
+@pytest.mark.parametrize("utility", ["precision", "macro-f1"])
+def test_certificates_of_what_is_selected(client, folder, utility):
+    """For a given selection where the best one has a closed form, and for the selection that a call finds itself."""
+    given = np.tile(np.arange(3), (N, 1)) if utility == "precision" else None
+    more = {"rounds": 3, "target_gap": 0.0}
+    wanted = tw.certify(folder / "p.npz", utility, 3, given, **more)
+    found = tw.certify(folder / "p.store", utility, 3, given, **more, engine=Dask(client))
+    assert (found.value, found.history) == (wanted.value, wanted.history)
+    assert found.value < found.upper
 
 
 @pytest.mark.parametrize("client", [3], indirect=True)
@@ -131,6 +147,45 @@ def test_a_proof_sends_what_sets_are_worth_once(client, folder):
         tw.certify(folder / "p.store", "macro-f1", 3, labels, rounds=rounds, target_gap=0.0, engine=engine)
         sent.append(engine._elsewhere[0])
     assert sent[1] - sent[0] == 4 * (3 * 8 * N + 8 * M)  # prices to each worker, and sizes
+
+
+def test_a_worker_of_many_threads_makes_terms_once_for_each(folder, monkeypatch):
+    copies, own_copy = [], spread_bound.own_copy
+    monkeypatch.setattr(spread_bound, "own_copy", lambda message: copies.append(1) or own_copy(message))
+    labels = tw.select(folder / "p.npz", "precision", 3).labels
+    more = {"rounds": 4, "target_gap": 0.0}
+    wanted = tw.certify(folder / "p.npz", "macro-f1", 3, labels, **more)
+    with open_cluster(1, threads=12) as cluster, distributed.Client(cluster) as client:
+        found = tw.certify(folder / "p.store", "macro-f1", 3, labels, **more, engine=Dask(client))
+    assert found.history == wanted.history
+    assert len(copies) == 12
+
+
+@pytest.mark.parametrize("client", [3], indirect=True)
+def test_workers_keep_nothing_after_a_proof(client, folder, monkeypatch):
+    """Not even until the engine is closed, which may serve for more."""
+    at, leave, kept = SpreadBound.at, Dask.__exit__, []
+
+    def note_and_bound(self, *arguments):
+        found = at(self, *arguments)
+        kept.append(len(self._engine._kept))
+        return found
+
+    def note_and_leave(self, *error):
+        kept.append(len(self._kept))
+        leave(self, *error)
+
+    monkeypatch.setattr(SpreadBound, "at", note_and_bound)
+    monkeypatch.setattr(Dask, "__exit__", note_and_leave)
+    labels = tw.select(folder / "p.npz", "precision", 3).labels
+    tw.certify(folder / "p.store", "macro-f1", 3, labels, rounds=2, target_gap=0.0, engine=Dask(client))
+    assert kept[-3:] == [3, 3, 0]
+
+
+def test_what_a_worker_makes_of_a_part_is_not_sent():
+    own = Own()
+    own.worth = object()
+    assert pickle.loads(pickle.dumps(own)).worth is None
 
 
 @pytest.mark.parametrize("client", [3], indirect=True)
@@ -199,6 +254,45 @@ def test_tasks_that_are_lost_run_again(client, folder, monkeypatch):
     failures.extend([1] * 100)
     with pytest.raises(ClusterError, match="a task failed 4 times, at last with a lost worker"):
         tw.select(folder / "p.store", "precision", 3, engine=Dask(client))
+
+
+FILES = {
+    "closed form": lambda p, y, top, engine: tw.select(p, "precision", 3, engine=engine),
+    "passes": lambda p, y, top, engine: tw.select(p, "macro-f1", 3, expectation="exact", engine=engine),
+    "value": lambda p, y, top, engine: tw.expected_utility(p, "macro-f1", top, engine=engine),
+    "metrics": lambda p, y, top, engine: tw.evaluate(y, top, probabilities=p, metrics=["macro-f1"], engine=engine),
+    "proof": lambda p, y, top, engine: tw.certify(p, "macro-f1", 3, top, rounds=2, engine=engine),
+    "linear": lambda p, y, top, engine: tw.certify(p, "precision", 3, top, engine=engine),
+}
+
+
+@pytest.mark.parametrize("client", [3], indirect=True)
+@pytest.mark.parametrize("call", FILES.values(), ids=FILES)
+def test_no_file_is_left(client, folder, tmp_path, monkeypatch, call):
+    """Of those written for the workers: when all is done, and wherever the cluster fails."""
+    probabilities, truth = tw.load(folder / "p.npz"), tw.load(folder / "y.npz")
+    top = np.argsort(-probabilities.toarray(), axis=1)[:, :3]
+    written, write, run = [], SharedFiles._write, Dask.spread
+    monkeypatch.setattr(SharedFiles, "_write", lambda self, array: written.append(1) or write(self, array))
+    names = []
+    monkeypatch.setattr(Dask, "spread", lambda self, task, *rest: names.append(task) or run(self, task, *rest))
+    call(probabilities, truth, top, Dask(client, folder=tmp_path))
+    assert written
+    assert list(tmp_path.iterdir()) == []
+    for failing in {names.index(task) for task in names}:
+        left = [0] * failing
+
+        def fail(self, task, shared, *rest, left=left):
+            if not left:
+                self._files.of(shared)
+                self._refuse("it is a test")
+            left.pop()
+            run(self, task, shared, *rest)
+
+        monkeypatch.setattr(Dask, "spread", fail)
+        with pytest.raises(ClusterError, match="it is a test"):
+            call(probabilities, truth, top, Dask(client, folder=tmp_path))
+        assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("client", [3], indirect=True)

@@ -63,6 +63,18 @@ def test_rows_that_bounds_rule_out():
     np.testing.assert_allclose(np.take_along_axis(every, found.rows, axis=1), found.cosines, atol=1e-6)
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_postings_smaller_than_a_step(sign):
+    """Rows of which a query shares only what rounds to less than a step are found, and in the right order."""
+    rows = np.zeros((100, 4))
+    rows[:, 0], rows[[3, 50, 97], 1] = 1.0, [1e-5, 1.4e-5, 1e-9]
+    rows[5, 2] = sign * 1e-5
+    queries = np.eye(4)[[1, 2, 3]]
+    found = tw.Neighbours(5).fit(sp.csr_array(rows), np.ones((100, 2))).search(sp.csr_array(queries))
+    assert found.rows.tolist() == [[50, 3, 97, -1, -1], [5 if sign > 0 else -1, *[-1] * 4], [-1] * 5]
+    np.testing.assert_allclose(found.cosines[0, :3], [1.4e-5, 1e-5, 1e-9], rtol=1e-6)
+
+
 def test_frequent_features_are_bytes_and_have_no_postings():
     rows = np.zeros((40, 3), np.float32)
     rows[:, 0], rows[::2, 2], rows[7, 1] = 0.5, np.linspace(0.1, 0.3, 20), 0.25

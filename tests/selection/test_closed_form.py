@@ -1,6 +1,7 @@
 """Utilities that are linear in the predictions: the closed form is the optimum."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,6 +10,10 @@ from reference import utilities
 from selection import semi
 
 import tailwise as tw
+from tailwise.datasets import zipf_candidates
+from tailwise.selection.bca import take_best
+from tailwise.selection.problem import Request
+from tailwise.selection.resolve import resolve
 from tailwise.utilities import WeightedInstance
 
 pytestmark = pytest.mark.boundscheck
@@ -157,3 +162,18 @@ def test_labels_without_positives_count_as_zero():
     found = semi.select(np.array([[0.5, 0.0, 0.0]]), "macro-recall", 2)
     assert found.labels.tolist() == [[0, 1]]
     assert found.expected == pytest.approx(1 / 3)
+
+
+def test_positions_are_written_in_place():
+    """On threads there is no second array of that size."""
+    probabilities = zipf_candidates(5000, 50, 24, seed=0)
+    with (problem := resolve(Request(probabilities, "precision", 20, workers=2))).engine:
+        wanted = take_best(problem, problem.candidates.rows)
+        tracemalloc.start()
+        try:
+            found = take_best(problem, problem.candidates.rows)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    np.testing.assert_array_equal(found, wanted)
+    assert peak < 1.3 * found.nbytes

@@ -85,13 +85,16 @@ class Bound:
         self.engine.share(self._edges, bound)
         return counts.sum(axis=0)
 
-    def call(self) -> tuple[Any, tuple[Any, ...]]:
-        """The kernel, with arguments of the types that it is called with."""
-        return bound_part, (*self._to_bound(np.zeros(1), RATE, np.zeros(1, dtype=np.int32), 0), 0, 0)
-
     def _to_bound(self, prices: NDArray, rate: float, counts: NDArray, part: int) -> tuple[Any, ...]:
         arrays = self.worth, self.columns, prices, self._sizes, self._bounds, self.shares
         return *arrays, rate, counts, self._benches[part]
+
+
+def bound_call(worth: Worth, columns: Columns) -> tuple[Any, tuple[Any, ...]]:
+    """The kernel, with arguments of the types that it is called with."""
+    numbers, sizes, shares, counts = (np.empty(0, dtype) for dtype in (np.float64, np.int64, np.uint16, np.int32))
+    bench = make_workbench(0, worth.nodes.linear.shape[2])
+    return bound_part, (worth, columns, numbers, sizes, numbers, shares, RATE, counts, bench, 0, 0)
 
 
 def descend(bound: Bound, start: NDArray, least: NDArray, rounds: int) -> Iterator[Prices]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ from tailwise.engines.threads import is_elsewhere
 from tailwise.kernels.label_ascent import make_row_prices, price_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from tailwise.certificates.repair import Climb
@@ -84,17 +87,17 @@ def prove(
         start, least, room = _starting_prices(problem, outcome)
         offset = expectation.value(expectation.start(np.ones(problem.candidates.n_labels)))
         offset += NODES * abs(offset) if expectation.uses_nodes else 0.0
-        bound = _make_bound(problem, worth, room, needs_shares=climb is not None)
-        for prices in descend(bound, start, least, rounds):
-            observer.told("proof", [upper + offset for upper in prices.history], 0, outcome.state)
-            finished = len(prices.history) == rounds or prices.is_settled
-            finished = finished or _is_close(problem, outcome, prices, offset, proving)
-            is_last = finished or not observer.goes_on()
-            is_time = is_last or len(prices.history) in REPAIR_ROUNDS
-            if climb is not None and is_time and not _is_close(problem, outcome, prices, offset, closest):
-                outcome = repair(problem, outcome, prices.shares, climb, observer)
-            if is_last or outcome.interrupted or _is_close(problem, outcome, prices, offset, proving):
-                break
+        with _make_bound(problem, worth, room, needs_shares=climb is not None) as bound:
+            for prices in descend(bound, start, least, rounds):
+                observer.told("proof", [upper + offset for upper in prices.history], 0, outcome.state)
+                finished = len(prices.history) == rounds or prices.is_settled
+                finished = finished or _is_close(problem, outcome, prices, offset, proving)
+                is_last = finished or not observer.goes_on()
+                is_time = is_last or len(prices.history) in REPAIR_ROUNDS
+                if climb is not None and is_time and not _is_close(problem, outcome, prices, offset, closest):
+                    outcome = repair(problem, outcome, prices.shares, climb, observer)
+                if is_last or outcome.interrupted or _is_close(problem, outcome, prices, offset, proving):
+                    break
     except KeyboardInterrupt:
         interrupted = True
     outcome = replace(outcome, interrupted=outcome.interrupted or interrupted)
@@ -104,12 +107,15 @@ def prove(
     return outcome, Proof(prices, offset, _largest_fill(worth), seconds, outcome.interrupted, finished)
 
 
-def _make_bound(problem: Problem, worth: Worth, room: NDArray, *, needs_shares: bool) -> Bound:
+@contextmanager
+def _make_bound(problem: Problem, worth: Worth, room: NDArray, *, needs_shares: bool) -> Iterator[Bound]:
     """The bound of all labels; on a cluster where it is not also to tell how often candidates are in best sets."""
-    engine, columns, elsewhere = problem.engine, problem.candidates.columns(problem.engine), None
-    if not needs_shares and is_elsewhere(engine, columns.values.size):
-        elsewhere = SpreadBound(worth, problem.expectation.recipe, columns, engine)
-    return Bound(worth, columns, room, engine, elsewhere)
+    engine, columns = problem.engine, problem.candidates.columns(problem.engine)
+    if needs_shares or not is_elsewhere(engine, columns.values.size):
+        yield Bound(worth, columns, room, engine)
+        return
+    with SpreadBound(worth, problem.expectation.recipe, columns, engine) as elsewhere:
+        yield Bound(worth, columns, room, engine, elsewhere)
 
 
 def _is_close(problem: Problem, outcome: Outcome, prices: Prices, offset: float, proving: Proving) -> bool:

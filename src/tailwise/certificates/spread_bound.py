@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
+import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tailwise.engines.threads import cut_evenly, own_copy, spread
+from tailwise.engines.threads import cut_evenly, drop_kept, own_copy, spread
 from tailwise.inputs.scratch import make_scratch
 from tailwise.kernels.label_state import PARAMETERS, STRIDE, Terms
 from tailwise.kernels.rows import Columns, make_workbench
@@ -22,30 +22,48 @@ if TYPE_CHECKING:
 
 __all__ = ["SpreadBound", "bound_labels_of"]
 
-MOST_KEPT = 8  # parts of which a worker keeps what sets are worth
+
+class Own:
+    """What a worker makes of a part: kept with it, as long as the driver wants that kept, and never sent."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()  # held while a kernel writes to the worth
+        self.worth: Worth | None = None
+        self.recipe: Recipe | None = None  # holds the parameters whose addresses the terms of the worth have
+
+    def __reduce__(self) -> Any:
+        return Own, ()
 
 
 class WorthPart(NamedTuple):
     """What sets of the labels first to last are worth, without addresses, which hold in one process only."""
 
-    key: str
     first: int
     last: int
     recipe: Recipe  # makes the terms
     factors: NDArray  # of the terms, which may say more of how formulas bend
     worth: Any  # a Worth of these labels, with None for the terms
+    own: Own
 
 
 class SpreadBound:
-    """The best sets of all labels at the prices of the instances, found by the workers of a cluster."""
+    """The best sets of all labels at the prices of the instances, found by the workers of a cluster.
+
+    For use in a ``with`` statement, at the end of which workers drop what they keep for it.
+    """
 
     def __init__(self, worth: Worth, recipe: Recipe, columns: Columns, engine: Engine) -> None:
         self._columns, self._engine = columns, engine
-        ranges, key = cut_evenly(columns.indptr, engine), secrets.token_hex(6)
         self._parts = [
-            WorthPart(f"{key}-{first}", first, last, recipe, worth.terms.factors, _cut_worth(worth, first, last))
-            for first, last in ranges
+            WorthPart(first, last, recipe, worth.terms.factors, _cut_worth(worth, first, last), Own())
+            for first, last in cut_evenly(columns.indptr, engine)
         ]
+
+    def __enter__(self) -> SpreadBound:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        drop_kept(self._engine, self._parts)
 
     def at(self, prices: NDArray, sizes: NDArray, bounds: NDArray) -> NDArray:
         """Write the bounds and sizes of the best sets, (m,); returns how many of them each instance is in."""
@@ -66,30 +84,25 @@ def bound_labels_of(
     columns: Columns, part: WorthPart, prices: NDArray, sizes: NDArray
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Bounds and sizes of the best sets of some labels, and how many of these sets each instance is in."""
-    own = _find_own(part)
     first, last = columns.indptr[part.first], columns.indptr[part.last]
     pointers = columns.indptr[part.first : part.last + 1] - first
     pointers.flags.writeable = False
     mine = Columns(pointers, *(array[first:last] for array in columns[1:]))
     bounds, counts = np.zeros(sizes.size), np.zeros(prices.size, dtype=np.int32)
-    bench = make_workbench(int(np.diff(pointers).max(initial=0)), own.nodes.linear.shape[2])
+    bench = make_workbench(int(np.diff(pointers).max(initial=0)), part.worth.nodes.linear.shape[2])
     shares = make_scratch(mine.values.size, np.uint16, mine.values)  # of no use here
-    bound_part(own, mine, prices, sizes, bounds, shares, 1.0, counts, bench, 0, sizes.size)
+    with part.own.lock:
+        bound_part(_find_own(part), mine, prices, sizes, bounds, shares, 1.0, counts, bench, 0, sizes.size)
     return bounds, sizes, counts
 
 
-_own: dict[str, tuple[Worth, Any]] = {}  # kept in a worker: kernels multiply candidates into nodes once
-
-
 def _find_own(part: WorthPart) -> Worth:
-    """A copy that kernels may write to, with terms of this process."""
-    if part.key not in _own:
-        terms = part.recipe()[0]._replace(factors=part.factors)
-        worth = own_copy(part.worth)._replace(terms=_cut_terms(terms, part.first, part.last))
-        _own[part.key] = worth, part.recipe  # holds the parameters whose addresses the terms have
-        for old in list(_own)[:-MOST_KEPT]:
-            del _own[old]
-    return _own[part.key][0]
+    """A copy that kernels may write to, with terms of this process: candidates are multiplied into nodes once."""
+    own = part.own
+    if own.worth is None:
+        own.recipe, terms = part.recipe, part.recipe()[0]._replace(factors=part.factors)
+        own.worth = own_copy(part.worth)._replace(terms=_cut_terms(terms, part.first, part.last))
+    return own.worth
 
 
 def _cut_terms(terms: Terms, first: int, last: int) -> Terms:

@@ -45,7 +45,7 @@ T, Q = 0, 1  # columns of State.counts
 
 
 class Dask(Cluster):
-    """An engine whose proposals are made on a Dask cluster, as is all else that reads every candidate and pays there.
+    """An engine that makes proposals on a Dask cluster, and runs other steps there that read every candidate.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Dask(Cluster):
     workers : int
         Threads of this machine.
     messages : tuple of str
-        The bytes sent in each pass, and beside them.
+        The bytes sent to the workers and back: in each pass, and in all other steps together.
 
     Notes
     -----

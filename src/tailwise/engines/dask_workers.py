@@ -57,7 +57,7 @@ class Cluster:
         self._prepared: dict[str, Preparation] = {}
         self._checked: set[str] = set()  # workers that have our version
         self._kept: dict[int, Kept] = {}  # by identity, which holds while the message is kept
-        self._elsewhere = [0, 0]  # bytes that were sent and came, beside those of passes
+        self._elsewhere = [0, 0]  # bytes sent and received outside of passes
         for address in self._client.nthreads():  # while this process is busy with other things
             self._prepare(address)
 
@@ -202,6 +202,11 @@ class Cluster:
                     self._refuse(f"a task failed {ATTEMPTS} times, at last with {answer}")
                 self._kept = {key: each for key, each in self._kept.items() if each.address != job.address}
                 waiting.append((job.piece[0], job.attempt + 1))
+
+    def drop_kept(self, kept: Sequence[Any]) -> None:
+        """Let workers drop messages that they keep: no further call of `spread` has them."""
+        for each in kept:
+            self._kept.pop(id(each), None)
 
     def _begin(
         self, fixed: tuple[Any, ...], arguments: tuple[Any, ...], kept: Any, number: int, attempt: int

@@ -36,6 +36,7 @@ __all__ = [
     "check_workers",
     "count_cores",
     "cut_evenly",
+    "drop_kept",
     "is_elsewhere",
     "own_copy",
     "spread",
@@ -251,7 +252,8 @@ def _list_shares() -> Iterator[float]:
 
 # Work that is cut into parts, each a pure task on shared arrays: on the threads of this machine, or on a cluster. An
 # engine that has the method `spread` and the number `n_parts`, as `Dask` has, runs the tasks elsewhere, where they open
-# the shared arrays from files. For all others, threads call them on the arrays themselves.
+# the shared arrays from files; its method `drop_kept`, if any, is called with messages no longer needed.
+# For all others, threads call them on the arrays themselves.
 
 
 def is_elsewhere(engine: Engine, n_entries: int) -> bool:
@@ -279,8 +281,8 @@ def spread(
 
     `task` is a function of a module that returns an array or a tuple of arrays and changes nothing; `shared` is a named
     tuple of arrays, which no message holds. If there are `kept` messages, one for each part, the task is given its own
-    before the rest, and a worker keeps it: for the same message in another call, only the rest is sent. `take` writes
-    what belongs to the part only, as parts may end in any order.
+    before the rest, and a worker keeps it until `drop_kept`: for the same message in another call, only the rest is
+    sent. `take` writes what belongs to the part only, as parts may end in any order.
     """
     if hasattr(engine, "spread") and engine.shares(shared[1].size):
         engine.spread(task, shared, parts, take, kept)
@@ -291,6 +293,12 @@ def spread(
         take(number, task(shared, *more, *parts[number]))
 
     engine.share(range(len(parts) + 1), run)
+
+
+def drop_kept(engine: Engine, kept: Sequence[Any]) -> None:
+    """Say that no further call of `spread` has these `kept` messages, so that workers need not keep them."""
+    if hasattr(engine, "drop_kept"):
+        engine.drop_kept(kept)
 
 
 def own_copy(message: Any) -> Any:

@@ -91,7 +91,7 @@ def build_csr(values: NDArray, labels: NDArray, indptr: NDArray, shape: tuple[in
 
 
 def cut_pointers(pointers: NDArray, most: int) -> Iterator[tuple[int, int]]:
-    """Ranges of rows, or of columns, with at most so many entries each; one that has more is a range of its own."""
+    """Ranges of rows or columns with at most `most` entries each; a row or column with more is a range of its own."""
     first = 0
     while first < pointers.size - 1:
         last = max(first + 1, int(np.searchsorted(pointers, pointers[first] + most, side="right")) - 1)

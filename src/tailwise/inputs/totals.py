@@ -190,7 +190,7 @@ class Totals:
 
 
 def known_slots(selection: Any, n_instances: int) -> float | None:
-    """The slots of a selection, empty ones too, if it is a Selection of so many instances; others do not tell."""
+    """The number of slots, including empty ones, of a Selection with this number of instances; else None."""
     totals = getattr(selection, "totals", None)
     return totals.n_slots if isinstance(totals, Totals) and totals.n_instances == n_instances else None
 

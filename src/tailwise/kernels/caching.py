@@ -120,7 +120,7 @@ def hash_version():
     digest = hashlib.sha256()
     paths = sorted(SOURCES.glob("*.py"))
     if not paths:
-        msg = "the sources cannot be read, so nobody can tell whether machine code is theirs"
+        msg = "the sources cannot be read, so it is unknown whether machine code was compiled from them"
         raise FileNotFoundError(msg)
     for path in paths:
         digest.update(f"{path.name}\n".encode() + path.read_bytes())
@@ -129,7 +129,7 @@ def hash_version():
 
 
 def is_anything_kept():
-    """Whether any kernel of these sources and versions was compiled before; True if nobody can tell."""
+    """Whether any kernel of these sources and versions was compiled before; True if this cannot be found out."""
     try:
         return any((folder / hash_version()).is_dir() for folder in list_folders())
     except OSError:

@@ -15,7 +15,7 @@ from tailwise.kernels.compiling import bundle, kernel, part, step
 from tailwise.kernels.lanes import WIDE, lowest_bit, mask_above
 from tailwise.kernels.node_training import Matrix
 
-STEP = np.float32(1 / 32767)  # values of postings are rounded to such steps
+STEP = np.float32(1 / 32767)  # values of postings are rounded to such steps, but none to 0
 NONE = -1
 
 

@@ -66,7 +66,12 @@ class RowIndex:
         self.rows = rows
         self.numbers: NDArray | None = None  # of features, by frequency
         self.postings: Postings | None = None
+        self._is_signed = False  # whether a value is negative
+        self._step_error = 0.0  # the largest change of a value by rounding
         if rows.sparse is not None:
+            data = rows.sparse.data
+            self._is_signed = bool(data.min(initial=0.0) < 0.0)
+            self._step_error = float(np.abs(_count_steps(data) * STEP - data).max(initial=0.0))
             self.numbers = _number_features(rows.sparse)
             self.postings = _list_postings(_renumber(rows.sparse, self.numbers), is_alone=rows.dense is None)
 
@@ -85,7 +90,9 @@ class RowIndex:
         assert postings is not None
         assert sparse is not None
         ordered, (n, r) = as_matrix(_renumber(sparse, self.numbers)), found.rows.shape
-        heads, n_each = _scale_heads(ordered, postings), _share_queries(n, r, threads.workers)
+        slacks, n_each = _measure_slacks(ordered, self._step_error), _share_queries(n, r, threads.workers)
+        is_signed = self._is_signed or ordered.values.min(initial=0.0) < 0.0
+        heads = _scale_heads(ordered, postings.tops, slacks, -slacks if is_signed else np.zeros_like(slacks))
 
         def work(first: int, room: SearchRoom) -> None:
             find_nearest(ordered, heads, postings, room, *found, first, min(n, first + n_each))
@@ -120,7 +127,7 @@ class RowIndex:
             queries.n_rows,
             lambda first, last: add_products(matrix, postings, _ranges_of(matrix), scores, first, last),
         )
-        return scores, _measure_slacks(matrix)
+        return scores, _measure_slacks(matrix, self._step_error)
 
     def _cosines(self, queries: UnitRows, i: int, near: NDArray) -> NDArray:
         """Compute cosines of a query with some rows in double precision."""
@@ -189,11 +196,17 @@ def _list_postings(rows: sp.csr_array, *, is_alone: bool) -> Postings:
         codes[block] = _encode_heads(part[:, :n_heads], tops, size)
         by_feature = part[:, n_heads:n_used].tocsc()
         last = n_filled + by_feature.nnz
-        packed[n_filled:last] = np.rint(by_feature.data / STEP).astype(np.int32) * 2**16 + by_feature.indices
+        packed[n_filled:last] = _count_steps(by_feature.data).astype(np.int32) * 2**16 + by_feature.indices
         starts[block, n_heads:], block_starts[block] = by_feature.indptr, n_filled
         n_filled = last
     groups = codes.reshape(n_blocks * size // WIDE, n_heads, WIDE)
     return Postings(as_matrix(rows), block_starts, starts, packed, tops, groups)
+
+
+def _count_steps(values: NDArray) -> NDArray:
+    """Round values to steps, but none to zero: the bound of a row is above zero where its product is."""
+    steps = np.rint(values / STEP)
+    return np.where(steps == 0.0, np.sign(values), steps)
 
 
 def _encode_heads(rows: sp.csr_array, tops: NDArray, size: int) -> NDArray:
@@ -204,9 +217,9 @@ def _encode_heads(rows: sp.csr_array, tops: NDArray, size: int) -> NDArray:
     return codes.reshape(size // WIDE, WIDE, tops.size).transpose(0, 2, 1)
 
 
-def _scale_heads(queries: Matrix, postings: Postings) -> HeadQueries:
+def _scale_heads(queries: Matrix, tops: NDArray, slacks: NDArray, floors: NDArray) -> HeadQueries:
     """Return the heads of queries in whole numbers, rounded up."""
-    tops, starts = postings.tops, queries.indptr[:-1]
+    starts = queries.indptr[:-1]
     is_head = queries.columns < tops.size
     before = np.concatenate([[0], np.cumsum(is_head)])
     counts = before[queries.indptr[1:]] - before[starts]
@@ -220,17 +233,14 @@ def _scale_heads(queries: Matrix, postings: Postings) -> HeadQueries:
     factors = np.zeros(queries.columns.size, np.uint16)
     factors[is_head] = _round_up(worths * scales[numbers])
     units = (1 / (scales * MOST_CODE)).astype(np.float32)
-    slacks = _measure_slacks(queries)
-    is_signed = min(each.values.min(initial=0.0) for each in (queries, postings.rows)) < 0.0
-    floors = -slacks if is_signed else np.zeros_like(slacks)
     return HeadQueries(starts + counts, factors, units, slacks, floors)
 
 
-def _measure_slacks(queries: Matrix) -> NDArray:
+def _measure_slacks(queries: Matrix, step_error: float) -> NDArray:
     """Return more than twice what rounding postings to steps, and sums in single precision, change in products."""
     numbers = np.repeat(np.arange(queries.indptr.size - 1), np.diff(queries.indptr))
     sizes = np.bincount(numbers, np.abs(queries.values), queries.indptr.size - 1)
-    return (sizes * STEP + SLACK).astype(np.float32)
+    return (2 * step_error * sizes + SLACK).astype(np.float32)
 
 
 def _ranges_of(queries: Matrix) -> NDArray:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.engines import Engine
-from tailwise.engines.threads import cut_evenly, spread
+from tailwise.engines.threads import cut_evenly, is_elsewhere, spread
 from tailwise.expectations.expectation import Expectation
 from tailwise.expectations.terms import locate, raise_failure
 from tailwise.inputs.chosen import EMPTY, Chosen
@@ -251,6 +251,12 @@ def take_best(problem: Problem, rows: Rows, slopes: NDArray = ONE, offsets: NDAr
     """Positions of the labels of largest slope_j * eta + offset_j in each row, by default of the most probable."""
     positions, least, engine = empty_positions(problem), problem.rules.least, problem.engine
     ranges = cut_evenly(rows.indptr, engine)
+    if not is_elsewhere(engine, rows.labels.size):
+        engine.share(
+            range(len(ranges) + 1),
+            lambda part, *_: select_by_line(rows, slopes, offsets, least, positions, *ranges[part]),
+        )
+        return positions
     parts = [(first, last, slopes, offsets, least[first:last], problem.rules.width) for first, last in ranges]
 
     def put(number: int, found: NDArray) -> None:

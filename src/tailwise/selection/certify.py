@@ -135,15 +135,17 @@ def _judge(problem: Problem, observer: Observer) -> Certificate | None:
     """The certificate of the selection that was given."""
     assert problem.judged is not None
     assert problem.proving is not None
-    value = problem.expectation.value_of(problem.judged)
-    if problem.expectation.is_linear and problem.rules.has_budget:
-        # The best selection has a closed form, which is the least upper bound.
-        found = run(problem, observer).certificate
-        return None if found is None else replace(found, value=value)
-    outcome = given_outcome(problem, problem.judged)
+    # The best selection of what is linear has a closed form, which is the least upper bound.
+    has_closed_form, proof = problem.expectation.is_linear and problem.rules.has_budget, None
     try:
         with problem.engine:
-            _, proof = prove(problem, outcome, problem.proving, None, observer)
+            value = problem.expectation.value_of(problem.judged)
+            if not has_closed_form:
+                outcome = given_outcome(problem, problem.judged)
+                _, proof = prove(problem, outcome, problem.proving, None, observer)
     finally:
         observer.close()
+    if has_closed_form:
+        found = run(problem, observer).certificate
+        return None if found is None else replace(found, value=value)
     return None if proof is None else proof.certificate(problem, value)

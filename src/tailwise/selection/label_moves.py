@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tailwise.certificates.prices import Bound
+from tailwise.certificates.prices import bound_call
 from tailwise.certificates.proof import prove
 from tailwise.certificates.repair import most_shared_call
 from tailwise.engines.threads import count_cores
@@ -84,12 +84,13 @@ def compile_label_moves(problem: Problem) -> None:
         return
     positions, state = np.empty((1, 1), np.int32), start_state(problem.batch, problem.expectation.context)
     state = state._replace(nodes=problem.expectation.worth.nodes)  # of the type of nodes that states have
-    to_propose, to_settle = _LabelMoves(problem, state, move_far=True).list_calls(state, positions)
+    # Only types count, so that there need not be as many of these as candidates, which of a store take space on disk.
+    moves = _LabelMoves(problem, state, move_far=True, is_wanted=np.empty(0, np.bool_))
+    to_propose, to_settle = moves.list_calls(state, positions)
     # This process may itself compile what is not begun when it is needed: what shares code with row moves comes last.
     calls = [*_list_node_calls(problem, state, positions), to_propose]
     if problem.proving is not None or repair in problem.plan:
-        columns = problem.candidates.columns(problem.engine)
-        calls.append(Bound(problem.expectation.worth, columns, problem.rules.most, problem.engine).call())
+        calls.append(bound_call(problem.expectation.worth, problem.candidates.columns(problem.engine)))
         calls.append(most_shared_call(problem))
     compile_ahead(*calls, to_settle)
 
@@ -179,7 +180,7 @@ class _LabelMoves:
     Labels come in random order, so that the first group is a sample of them all, which tells whether a pass ``pays``.
     """
 
-    def __init__(self, problem: Problem, state: State, *, move_far: bool) -> None:
+    def __init__(self, problem: Problem, state: State, *, move_far: bool, is_wanted: NDArray | None = None) -> None:
         self._problem, self._move_far = problem, move_far
         self._columns = problem.candidates.columns(problem.engine)
         self._sizes = sizes = np.diff(self._columns.indptr)
@@ -189,7 +190,7 @@ class _LabelMoves:
         self._prices = make_row_prices(problem.candidates.n_instances)
         self._noted, self._n_passes = np.zeros((2, problem.candidates.n_instances)), 0
         self._visits = make_visits(sizes.size)
-        self._is_wanted = problem.candidates.make_zeros(np.bool_)
+        self._is_wanted = problem.candidates.make_zeros(np.bool_) if is_wanted is None else is_wanted
         order = np.random.default_rng(problem.seed).permutation(sizes.size)
         self.every = order[sizes[order] > 0]
         by_size = self.every[np.argsort(sizes[self.every], kind="stable")]
