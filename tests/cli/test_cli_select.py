@@ -228,3 +228,13 @@ def test_the_input_is_not_replaced(tmp_path, capsys):
     assert main(["select", str(source), "-u", "macro-f1", "-k", "2", "-o", str(source), "--overwrite"]) == 2
     assert "The output must not be an input file. Got" in capsys.readouterr().err
     assert source.read_bytes() == before
+
+
+def test_a_checkpoint_is_removed_when_the_command_is_done(run, folder):
+    kept = folder / "kept"
+    words = ["select", "probabilities.npz", "-u", "macro-f1", "-k", "3", "--checkpoint", "kept"]
+    assert run(folder, *words, "-o", "late.npz", "--max-seconds", "1e-9").code == 4
+    assert kept.is_dir()
+    assert run(folder, *words, "-o", "first.npz").code == 0
+    assert not kept.exists()
+    assert run(folder, *words[:4], "-k", "2", *words[6:], "-o", "second.npz").code == 0  # another call, the same folder

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import tailwise as tw
 from tailwise.datasets import zipf_candidates
@@ -79,3 +80,36 @@ def test_instances_with_budgets_of_their_own(built):
     found = tw.select(MATRIX, "macro-f1", budgets, fill="none")
     assert built
     np.testing.assert_array_equal((found.labels >= 0).sum(axis=1), budgets)
+
+
+def make_sparse(seed):
+    rng = np.random.default_rng(seed)
+    return sp.csr_array(rng.random((114, 60)) ** 3 * (rng.random((114, 60)) >= 0.3))
+
+
+@pytest.mark.parametrize("seed", [71, 72, 73, 74])
+def test_repairs_and_proofs_do_not_go_back_to_old_near_candidates(seed):
+    matrix = make_sparse(seed)
+    row_passes = tw.select(matrix, "coverage", 1, method="ascent")
+    for certify in (False, True):  # both repair so small a batch by the prices of a proof
+        found = tw.select(matrix, "coverage", 1, certify=certify)
+        assert found.expected == pytest.approx(max(found.history), rel=1e-9)
+        assert found.expected > row_passes.expected * (1 - 1e-3)
+        assert found.expected == pytest.approx(tw.expected_utility(matrix, "coverage", found), rel=1e-9)
+
+
+@pytest.mark.parametrize("utility", ["coverage", "macro-f1"])
+@pytest.mark.parametrize("stage", ["rows", "labels"])
+def test_a_call_that_was_killed_ends_with_the_same_labels(tmp_path, utility, stage):
+    class KilledError(BaseException):
+        pass
+
+    def kill(told):
+        if told.stage == stage:
+            raise KilledError
+
+    matrix = make_sparse(5)
+    with pytest.raises(KilledError):
+        tw.select(matrix, utility, 2, method="global", checkpoint=tmp_path, on_pass=kill)
+    resumed = tw.select(matrix, utility, 2, method="global", checkpoint=tmp_path)
+    assert resumed.labels.tobytes() == tw.select(matrix, utility, 2, method="global").labels.tobytes()

@@ -95,7 +95,7 @@ def add_parser(commands: Any) -> None:
     seconds = "stop the search after this time, and write the best selection so far (exit code 4)"
     parser.add_argument("--max-seconds", type=float, metavar="S", help=seconds)
     add_cluster_options(parser)
-    kept = "folder in which every pass is kept: after a kill, the same command goes on from there"
+    kept = "folder in which every pass is kept: after a kill, the same command goes on from there; removed at the end"
     parser.add_argument("--checkpoint", metavar="DIR", help=kept)
     add_json_option(parser)
     add_search_options(parser)
@@ -117,6 +117,7 @@ def _run(options: argparse.Namespace) -> int:
 def _run_on_files(options: argparse.Namespace) -> int:
     from tailwise.datasets import check_writable_target
     from tailwise.datasets.formats.output_files import reserved_file
+    from tailwise.selection.checkpoint import remove_checkpoint
 
     check_writable_target(options.output, overwrite=options.overwrite)
     inputs = options.probabilities if isinstance(options.probabilities, list) else [options.probabilities]
@@ -134,10 +135,12 @@ def _run_on_files(options: argparse.Namespace) -> int:
         LOG.info(_summary(selection, options))
     if selection.interrupted:
         return INTERRUPTED
-    is_late = options.max_seconds is not None and not selection.converged and selection.passes < options.max_passes
-    if is_late:
+    if options.max_seconds is not None and not selection.converged and selection.passes < options.max_passes:
         LOG.warning("stopped after --max-seconds %g; the best selection so far was written", options.max_seconds)
-    return NOT_IN_TIME if is_late else DONE
+        return NOT_IN_TIME
+    if options.checkpoint is not None:
+        remove_checkpoint(options.checkpoint)
+    return DONE
 
 
 def _select(options: argparse.Namespace, output: Path) -> Selection | None:

@@ -107,8 +107,7 @@ def bca(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
         return climb_rows(problem, outcome, "rows", observer, near)
     # Before label passes, near candidates and gains of some size are enough: row passes over all follow these.
     much = max(problem.tolerance, ROWS_SHARE * abs(outcome.history[-1]))
-    climbed = climb_rows(replace(problem, tolerance=much), outcome, "rows", observer, near, looks_at_all=False)
-    return replace(climbed, near=near)
+    return climb_rows(replace(problem, tolerance=much), outcome, "rows", observer, near, looks_at_all=False)
 
 
 def climb_rows(

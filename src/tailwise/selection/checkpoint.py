@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tailwise.selection.problem import Problem
 
-__all__ = ["Checkpoint", "Reached", "open_checkpoint"]
+__all__ = ["Checkpoint", "Reached", "open_checkpoint", "remove_checkpoint"]
 
 FILE = "pass.npz"
 
@@ -85,6 +85,14 @@ class Checkpoint:
                 converged=np.array(reached.converged),
                 **arrays,  # type: ignore[arg-type]
             )
+
+
+def remove_checkpoint(folder: str | os.PathLike[str]) -> None:
+    """Remove what a call that is done has kept, and the folder if nothing else is in it."""
+    place = real(folder)
+    (place / FILE).unlink(missing_ok=True)
+    if not any(place.iterdir()):
+        place.rmdir()
 
 
 def open_checkpoint(folder: Any, problem: Problem) -> Checkpoint:

@@ -120,7 +120,8 @@ def repair(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
 def climb_labels(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     """Label passes and row passes in turn: over near candidates where labels do not move far, then rows over all."""
     move_far = may_move_far(problem, outcome.state)
-    near = None if move_far else outcome.near or find_near(problem, outcome)
+    # Listed anew: those of row passes belong to where these began, and a proof moves elsewhere in between.
+    near = None if move_far else find_near(problem, outcome)
     outcome = _climb_in_turn(problem, outcome, observer, near, move_far=move_far)
     if near is None or outcome.interrupted:
         return outcome
