@@ -12,7 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tailwise import datasets, utilities
+    from tailwise import datasets, engines, utilities
     from tailwise.certificates import Certificate
     from tailwise.datasets import load, save
     from tailwise.datasets.store import open_store
@@ -69,6 +69,7 @@ _HOMES = {
     "Totals": "tailwise.inputs.totals",
     "certify": "tailwise.selection",
     "datasets": "tailwise",
+    "engines": "tailwise",
     "evaluate": "tailwise.metrics",
     "expected_utility": "tailwise.selection",
     "load": "tailwise.datasets",
@@ -109,6 +110,7 @@ __all__ = [
     "Totals",
     "certify",
     "datasets",
+    "engines",
     "evaluate",
     "expected_utility",
     "load",

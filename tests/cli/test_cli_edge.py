@@ -1,12 +1,16 @@
 """The edge of the command: streams that are closed or cannot show a name, and errors that nobody expected."""
 
+import io
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from tailwise.cli.main import main
+from tailwise.cli.streams import inputs_in_files, remove_temporary_folders
 from tailwise.datasets import load_selection
 
 COMMAND = (sys.executable, "-m", "tailwise.cli.program")
@@ -217,3 +221,21 @@ def test_the_help_names_the_exit_codes(run, tmp_path):
     words = run(tmp_path, "--help").out
     assert "  70   internal error" in words
     assert "TAILWISE_DEBUG=1" in words
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
+def test_a_closed_output_for_the_selection(folder):
+    words = f"exec {sys.executable} -m tailwise.cli.program select probabilities.npz -u macro-f1 -k 3 -o - >&-"
+    done = subprocess.run(["sh", "-c", words], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, "standard output is closed" in done.stderr) == (3, True), done.stderr
+
+
+def test_folders_of_streams_are_removed_when_the_process_ends_at_once(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"instance,label\n")))
+    with inputs_in_files("-") as files:
+        assert Path(files[0]).is_file()
+        remove_temporary_folders()
+        assert not list(tmp_path.iterdir())
+    with inputs_in_files("a.npz") as files:
+        assert (files, list(tmp_path.iterdir())) == (["a.npz"], [])

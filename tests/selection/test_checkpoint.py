@@ -159,3 +159,14 @@ def test_checkpoint_of_the_same_rows_in_another_order_is_refused(tmp_path):
     tw.select(p, "macro-f1", k=2, checkpoint=tmp_path / "kept")
     with pytest.raises(InputError, match="same call"):
         tw.select(p[::-1].copy(), "macro-f1", k=2, checkpoint=tmp_path / "kept")
+
+
+def test_another_context_is_another_call(tmp_path):
+    probabilities = np.array([[0.9, 0.4, 0.3], [0.8, 0.1, 0.7]])
+    chosen = np.array([[0], [0]])
+    certain, unsure = (tw.Totals.of(chosen, np.array([[first, 0, 0], [1 - first + 1e-9, 0, 0]])) for first in (1, 0.5))
+    assert certain.t[0] == pytest.approx(unsure.t[0])  # only the chance of failure differs
+    options = {"method": "ascent", "checkpoint": tmp_path}
+    tw.select(probabilities, "coverage", 1, context=certain, **options)
+    with pytest.raises(InputError, match="must belong to the same call"):
+        tw.select(probabilities, "coverage", 1, context=unsure, **options)

@@ -40,9 +40,11 @@ class Signals:
         """End the process if a signal comes that the interpreter does not take note of, being in compiled code."""
         while came := os.read(receiver, 1):
             if came[0] in CODES and not self._noted.wait(PATIENCE) and self.may_end_at_once:
+                from tailwise.cli.streams import remove_temporary_folders
                 from tailwise.datasets.formats.drafts import remove_open_drafts
 
                 remove_open_drafts()
+                remove_temporary_folders()
                 os.write(2, b"tailwise: interrupted\n")
                 os._exit(CODES[came[0]])
 

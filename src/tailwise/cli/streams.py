@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -15,12 +16,33 @@ STREAM = "-"
 PACKED = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 KINDS = {b"PK": ".npz", b"PAR1": ".parquet", b"[": ".json", b"{": ".jsonl"}
 
+_FOLDERS: set[str] = set()  # of temporary files, in use
+
 
 @contextmanager
 def inputs_in_files(*sources: Any) -> Iterator[list[Any]]:
     """Replace `-` by a file with what standard input holds, whose suffix tells its format."""
-    with tempfile.TemporaryDirectory(prefix="tailwise-") as folder:
+    if STREAM not in sources:
+        yield [*sources]
+        return
+    with _temporary_folder() as folder:
         yield [_spool(folder) if source == STREAM else source for source in sources]
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="tailwise-") as folder:
+        _FOLDERS.add(folder)
+        try:
+            yield folder
+        finally:
+            _FOLDERS.discard(folder)
+
+
+def remove_temporary_folders() -> None:
+    """Remove the folders that are in use, before the process ends without leaving its blocks."""
+    for folder in [*_FOLDERS]:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _spool(folder: str) -> str:
@@ -54,11 +76,13 @@ def output_in_file(output: str, kind: str = "csv") -> Iterator[str]:
     if output != STREAM:
         yield output
         return
-    with tempfile.TemporaryDirectory(prefix="tailwise-") as folder:
+    with _temporary_folder() as folder:
         path = os.path.join(folder, f"standard-output.{kind}")
         yield path
         if os.path.exists(path):
             with open(path, "rb") as file:
                 sys.stdout.flush()
+                if not hasattr(sys.stdout, "buffer"):
+                    raise OSError(errno.EBADF, "standard output is closed")
                 shutil.copyfileobj(file, sys.stdout.buffer)
                 sys.stdout.buffer.flush()

@@ -140,7 +140,9 @@ def _identify(problem: Problem) -> str:
         terms.linear,
         terms.factors,
     ]
-    arrays += [terms.weights, terms.coverage, context.t, context.q]
+    arrays += [terms.weights, terms.coverage, context.t, context.q, context.p, context.known_t, context.known_p]
+    arrays += [np.array([context.n_instances, context.n_slots])]
+    arrays += [] if context.log_failure is None else [context.log_failure]
     if isinstance(problem.start, Chosen):
         arrays.append(problem.start.labels)
     for array in arrays:
