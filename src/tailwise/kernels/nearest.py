@@ -90,18 +90,11 @@ def clear_query(queries, i, query):
 
 @part
 def product(rows, row, query):
-    """The product of a row with the query, in double precision and always in the same order: four sums at a time."""
-    first, last = rows.indptr[row], rows.indptr[row + 1]
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    whole = first + (last - first) // 4 * 4
-    for e in range(first, whole, 4):
-        a += np.float64(rows.values[e]) * query[np.uint32(rows.columns[e])]
-        b += np.float64(rows.values[e + 1]) * query[np.uint32(rows.columns[e + 1])]
-        c += np.float64(rows.values[e + 2]) * query[np.uint32(rows.columns[e + 2])]
-        d += np.float64(rows.values[e + 3]) * query[np.uint32(rows.columns[e + 3])]
-    for e in range(whole, last):
-        a += np.float64(rows.values[e]) * query[np.uint32(rows.columns[e])]
-    return (a + b) + (c + d)
+    """The product of a row with the query, in double precision and always in the same order."""
+    total = 0.0
+    for e in range(rows.indptr[row], rows.indptr[row + 1]):
+        total += np.float64(rows.values[e]) * query[np.uint32(rows.columns[e])]
+    return total
 
 
 @part
