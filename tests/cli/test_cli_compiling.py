@@ -28,14 +28,14 @@ def empty_cache(tmp_path, monkeypatch):
 
 def test_only_where_something_is_compiled(run_apart, folder):
     assert run_apart(folder, *SELECT, command=IMPATIENT).err.splitlines()[0] == WORDS
-    assert run_apart(folder, *SELECT, command=IMPATIENT).err.startswith("tailwise: error: k must be")
+    assert run_apart(folder, *SELECT, command=IMPATIENT).err.startswith("tailwise: error: -k must be")
 
 
 def test_not_where_silence_is_asked_for(run_apart, folder, monkeypatch):
-    assert run_apart(folder, *SELECT, "--quiet", command=IMPATIENT).err.startswith("tailwise: error: k must be")
+    assert run_apart(folder, *SELECT, "--quiet", command=IMPATIENT).err.startswith("tailwise: error: -k must be")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder / "another"))
     monkeypatch.setenv("TAILWISE_QUIET", "1")
-    assert run_apart(folder, *SELECT, command=IMPATIENT).err.startswith("tailwise: error: k must be")
+    assert run_apart(folder, *SELECT, command=IMPATIENT).err.startswith("tailwise: error: -k must be")
 
 
 def test_where_nothing_can_be_kept(run_apart, folder, monkeypatch):

@@ -102,7 +102,7 @@ REFUSED = {
     "option": ((*RUN, "--model", "tree", "--model-option", "n_tree=2"), "Got 'n_tree'. Did you mean n_trees?"),
     "value": ((*RUN, "--model", "neighbours", "--model-option", "temperature=-1"), "temperature must be a finite"),
     "tree option": ((*RUN, "--model", "neighbours", "--n-trees", "2"), "need --model tree or ensemble. Got n_trees"),
-    "beam": ((*RUN, "--beam", "2"), "need a label tree. Got the model 'ensemble'. Use model='tree' (--model tree)"),
+    "beam": ((*RUN, "--beam", "2"), "need a label tree. Got the model 'ensemble'. Use --model tree"),
     "method": ((*RUN, "--method", "tree", "--model", "text"), "need a label tree. Got the model 'text'."),
     "embeddings": ((*RUN, "--embeddings", "folder"), "embeddings (--embeddings) are made from texts. Got features."),
     "train": (("train", "data", "-o", "out", "--model", "forest"), "--model must be one of tree"),

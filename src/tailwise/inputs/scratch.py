@@ -43,8 +43,9 @@ def make_scratch(size: int, dtype: Any, like: NDArray) -> NDArray:
 
 def _reserve(file: Any, n_bytes: int) -> None:
     """Take the space on disk now: a process that writes to a mapped file on a full disk is ended by the system."""
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(file.fileno(), 0, n_bytes)
+    allocate = getattr(os, "posix_fallocate", None)
+    if allocate is not None:
+        allocate(file.fileno(), 0, n_bytes)
         return
     for first in range(0, n_bytes, BLOCK):
         file.write(bytes(min(BLOCK, n_bytes - first)))

@@ -77,7 +77,7 @@ def choose_model(wish: Wish, rows: str, n_rows: int) -> Choice:
 
 def needed_tree(
     choice: Choice,
-    what: str = "method='tree' (--method tree) and beam (--beam) need",
+    what: str = "method='tree' (--method tree) and beam need",
     remedy: str = "Use model='tree' (--model tree), or omit them.",
 ) -> Any:
     """Return the label tree that labels are to be selected on, or beams searched in; refuse other models."""
