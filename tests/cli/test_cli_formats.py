@@ -8,7 +8,8 @@ import pytest
 
 import tailwise as tw
 from tailwise.cli.main import main
-from tailwise.datasets import load_contents, load_selection, save
+from tailwise.datasets import load, load_contents, load_selection, save, save_selection
+from tailwise.inputs.chosen import Chosen
 
 FILES = ["p.npz", "p.smat.npz", "p.txt", "p.txt.gz", "p.jsonl", "p.parquet", "p-labels.npy"]
 OUTPUTS = ["out.npz", "out.txt", "out.jsonl", "out.jsonl.gz", "out.parquet", "out-scores.npy"]
@@ -165,3 +166,35 @@ def test_names_beside_say_how_many_labels_there_are(data):
     assert select("narrow.txt", "out.jsonl") == 0
     wanted = tw.select(narrow, "macro-f1", k=3).labels
     np.testing.assert_array_equal(load_selection("out.jsonl", label_names=NAMES).labels, wanted)
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.tsv", "out.jsonl", "out.json", "out.parquet", "out.txt", "o.npz"])
+def test_converting_keeps_the_order_of_a_selection(data, expected, output, capsys):
+    assert select("probabilities.npz", "first.npz") == 0
+    assert (np.diff(expected.labels, axis=1) < 0).any()  # an order other than that of the numbers
+    assert main(["convert", "first.npz", output, "--quiet"]) == 0
+    again = load_selection(output, n_labels=60)
+    assert again.is_ranked
+    assert np.array_equal(again.labels, expected.labels)
+    scores = []
+    for chosen in ("first.npz", output):
+        assert main(["evaluate", "truth.npz", chosen, "-k", "1", "--json"]) == 0
+        scores.append(json.loads(capsys.readouterr().out)["metrics"])
+    assert scores[0] == scores[1]
+
+
+def test_converting_several_selections_keeps_their_order(expected):
+    half = len(expected.labels) // 2
+    for name, part in (("a.npz", expected.labels[:half]), ("b.npz", expected.labels[half:])):
+        save_selection(name, Chosen.of(part, n_labels=60))
+    assert main(["convert", "a.npz", "b.npz", "out.jsonl", "--quiet"]) == 0
+    assert np.array_equal(load_selection("out.jsonl", n_labels=60).labels, expected.labels)
+
+
+def test_a_table_of_a_converted_selection_has_ranks():
+    save_selection("chosen.npz", Chosen.of([[2, 0], [1, -1]], n_labels=3))
+    assert main(["convert", "chosen.npz", "out.csv", "--quiet"]) == 0
+    with open("out.csv") as file:
+        assert file.read().split() == ["instance,label,probability,rank", "0,2,1,1", "0,0,1,2", "1,1,1,1"]
+    assert main(["convert", "chosen.npz", "out.smat.npz", "--quiet"]) == 0  # which holds no ranking
+    assert load("out.smat.npz").nnz == 3

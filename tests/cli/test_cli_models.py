@@ -10,7 +10,7 @@ from reference.tiny_encoder import make_tiny_encoder
 
 import tailwise as tw
 from tailwise.cli.main import main
-from tailwise.datasets import load, load_selection
+from tailwise.datasets import load, load_contents, load_selection
 from tailwise.datasets.formats.text_lines import read_ids
 
 WORDS = ("tree", "tail", "label")
@@ -296,6 +296,26 @@ def test_ids_of_texts_and_given_names(tmp_path, monkeypatch, capsys, kind):
     assert "103" in capsys.readouterr().out
     assert main(["train", "data", "-o", "t.model", *names, "--model", "tree", "--quiet"]) == 0
     assert list(tw.load_model("t.model").priors_.label_names) == list(WORDS[::-1])
+
+
+@pytest.mark.parametrize("output", ["p.csv", "p.jsonl", "p.parquet", "p.store", "p.txt", "p.npz"])
+@pytest.mark.parametrize("ids", [["d7", "d3", "d5"], [107, 103, 105]], ids=["text", "integers"])
+def test_ids_of_texts_reach_predictions(texts, capsys, ids, output):
+    assert main(["train", "data", "-o", "t.model", "--model", "tree", "--quiet"]) == 0
+    rows = [f"{each}\t{text}" for each, text in zip(ids, draw(3, 3)[0], strict=True)]
+    Path("test.tsv").write_text("\n".join(["id\ttext", *rows]) + "\n")
+    assert main(["predict", "t.model", "test.tsv", "-o", output, "--quiet"]) == 0
+    found = load_contents(output)
+    assert found.matrix.shape == (3, 3)
+    if output in ("p.txt", "p.npz"):  # which hold no ids
+        assert found.instance_names is None
+        return
+    assert list(found.instance_names) == ids
+    assert main(["select", output, "-u", "macro-f1", "-k", "1", "-o", "chosen.jsonl", "--quiet"]) == 0
+    assert list(load_contents("chosen.jsonl").instance_names) == ids
+    capsys.readouterr()
+    assert main(["explain", output, str(ids[1]), "--selection", "chosen.jsonl", "-u", "macro-f1"]) == 0
+    assert str(ids[1]) in capsys.readouterr().out
 
 
 def test_ids_that_are_missing_or_repeated_are_not_used(tmp_path):

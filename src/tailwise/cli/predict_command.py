@@ -30,7 +30,8 @@ examples:
       other formats, determined by suffixes; labels in the file of features are ignored
 
 Names of labels, if the model knows any, are written by formats that hold names: .csv, .tsv, .json, .jsonl, .parquet,
-.store and, for names without blanks, .txt.
+.store and, for names without blanks, .txt. So are the ids of texts, from a column or key named id, doc_id, document_id
+or record_id, except by .txt.
 """
 
 
@@ -62,7 +63,7 @@ def _run(options: argparse.Namespace) -> int:
     from tailwise.engines.threads import check_workers
     from tailwise.models.calibrator import Calibrator
     from tailwise.models.model import load_model
-    from tailwise.runs.training_input import read_rows_for
+    from tailwise.runs.training_input import read_ids_for, read_rows_for
 
     found = find_format_to_write(options.output, frozenset({SCORES}))
     check_not_input(options.output, options.model, options.features, options.calibrator)
@@ -72,12 +73,14 @@ def _run(options: argparse.Namespace) -> int:
         beam = _read_beam(model, options.beam)
         calibrator = None if options.calibrator is None else Calibrator.load(options.calibrator)
         X = read_rows_for(model, options.model, options.features, options.text_column)
+        ids = read_ids_for(model, options.features, options.text_column) if _holds_ids(found) else None
         start = time.perf_counter()
         probabilities = model.predict_proba(X, top=options.top, **beam)
         seconds = time.perf_counter() - start
         if calibrator is not None:
             probabilities = calibrator.transform(probabilities)
-        _write(draft, options.output, found, Contents(probabilities, label_names=_names_for(found, model)))
+        contents = Contents(probabilities, label_names=_names_for(found, model), instance_names=ids)
+        _write(draft, options.output, found, contents)
     if not options.quiet:
         print(
             f"{probabilities.nnz:,} probabilities of {X.shape[0]:,} instances in {seconds:.2f} s\n"
@@ -119,7 +122,14 @@ def _write(draft: Path, output: str, found: Format, contents: Contents) -> None:
     if found.name == "store":
         fill_store(draft, [contents], output)
     else:
-        save(draft, contents.matrix, label_names=contents.label_names)
+        save(draft, contents.matrix, label_names=contents.label_names, instance_names=contents.instance_names)
+
+
+def _holds_ids(found: Format) -> bool:
+    """Whether files of the format hold the ids of instances; else these are numbered, as they come."""
+    from tailwise.datasets.formats.registry import NAMES
+
+    return NAMES in found.holds and found.names_instances
 
 
 def _names_for(found: Format, model: Any) -> Any:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 from tailwise.errors import FileError
+from tailwise.inputs.ids import Ids
 from tailwise.runs.run_data import RunData, TextColumns, read_corpora, read_data
+
+INTEGER = re.compile("0|[1-9][0-9]{0,17}")  # as Python writes them, and small enough for every format
 
 
 def read_training(paths: list[str], columns: TextColumns) -> RunData:
@@ -48,6 +52,20 @@ def read_rows_for(model: Any, model_path: str, path: str, column: str) -> Any:
         hint = "Pass features, or train on texts: tailwise train TEXTS LABELS -o MODEL."
         msg = f"{path} must hold features, on which {model_path} was trained. Got texts. {hint}"
         raise FileError(msg) from error
+
+
+def read_ids_for(model: Any, path: str, column: str) -> Ids | None:
+    """Read the ids of the texts to predict, if the file has a column of them; integers if all are written as such.
+
+    In tables that are written with them, integers are then marked as ids, where words would be read as row numbers.
+    """
+    from tailwise.datasets.formats.text_lines import read_ids
+
+    words = read_ids(path, column) if getattr(model, "reads_texts_", False) else None
+    if words is None:
+        return None
+    are_integers = all(INTEGER.fullmatch(word) for word in words)
+    return Ids([int(word) for word in words] if are_integers else words)
 
 
 def _read_texts_for(model_path: str, path: str, column: str) -> Any:

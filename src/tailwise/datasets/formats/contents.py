@@ -18,7 +18,7 @@ from tailwise.inputs.matrices import build_csr
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Contents"]
+__all__ = ["Contents", "ranks_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +119,12 @@ class Contents:
             instance_names=None if self.instance_names is None else self.instance_names.take(rows),
         )
 
+    def ranked(self, source: Any) -> Contents:
+        """Fill in ``ranks`` of a selection that has only a ``ranking``, so that every writer keeps the order."""
+        if self.ranking is None or self.ranks is not None or (self.matrix.data != 1).any():
+            return self
+        return replace(self, ranks=ranks_of(self._chosen(source)))
+
     def chosen(self, source: Any) -> Chosen:
         """Return the contents as a selection, ranked if the file stores an order."""
         return self._chosen(source).with_ids(self.instance_names, self.label_names)
@@ -163,3 +169,10 @@ class Contents:
     def rows(self, first: int, last: int) -> Contents:
         """Return the instances from first to last - 1."""
         return self.at_rows(np.arange(first, min(last, self.matrix.shape[0])))
+
+
+def ranks_of(chosen: Chosen) -> NDArray:
+    """Return the rank of each entry of the matrix of a ranked selection."""
+    is_used = chosen.labels != EMPTY
+    rows, places = np.nonzero(is_used)
+    return places[np.lexsort((chosen.labels[is_used], rows))].astype(np.int32)

@@ -13,7 +13,7 @@ from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.file_sets import is_file_set, read_file_blocks
 from tailwise.datasets.formats.output_folders import claimed_folder
 from tailwise.datasets.formats.read_write import fit_contents, load_contents, write_contents
-from tailwise.datasets.formats.registry import NAMES, Format, find_format, find_format_to_write
+from tailwise.datasets.formats.registry import NAMES, RANKING, Format, find_format, find_format_to_write
 from tailwise.datasets.formats.store_files import fill_store, store_folder
 from tailwise.datasets.formats.table_entries import read_long_blocks
 from tailwise.errors import FileError, InputError, MachineError, UnknownIdsWarning
@@ -77,6 +77,8 @@ def convert(
             if n_rows is not None:
                 return n_rows
     contents = load_contents(source, label_names=names, columns=columns)
+    if RANKING in writer.holds:
+        contents = contents.ranked(source)
     write_contents(target, contents, format)
     _warn_of_lost_ids(contents, target, writer)
     return contents.matrix.shape[0]
@@ -170,7 +172,7 @@ def _stream(source: Any, target: Any, reader: Format, writer: Format, columns: A
         long = reader.open_long
         for block in reader.blocks(source) if long is None else read_long_blocks(long(source, columns)):  # type: ignore[misc]
             n_rows += block.matrix.shape[0]
-            yield replace(block, features=None)
+            yield replace(block.ranked(source), features=None)
 
     try:
         writer.write_blocks(target, counted())

@@ -58,7 +58,7 @@ def read_files(path: Any, columns: Any = None, format: str | None = None) -> Con
     first = formats[0]
     if first.open_long is not None:
         return read_long(joined(_call(path), [first.open_long(file, columns) for file in files]))
-    return _stack(path, files, [first.read(file) for file in files])
+    return _stack(path, files, [first.read(file).ranked(file) for file in files])
 
 
 def read_file_blocks(path: Any, columns: Any = None) -> Iterator[Contents] | None:

@@ -40,7 +40,7 @@ def read_npz(path: Any) -> Contents:
 
 
 def read_npz_blocks(path: Any) -> Iterator[Contents]:
-    """Read a CSR matrix some instances at a time; any other layout is read at once."""
+    """Read a CSR matrix some instances at a time; any other layout, and a selection with its order, at once."""
     try:
         yield from _read_csr_blocks(path)
     except _Other:
@@ -48,7 +48,7 @@ def read_npz_blocks(path: Any) -> Iterator[Contents]:
 
 
 class _Other(Exception):
-    """The file holds another layout than CSR, or is damaged, which reading it at once tells."""
+    """The file holds another layout than CSR, or an order of labels, or is damaged, which reading it at once tells."""
 
 
 def _read_csr_blocks(path: Any) -> Iterator[Contents]:
@@ -62,7 +62,8 @@ def _read_csr_blocks(path: Any) -> Iterator[Contents]:
         except Exception as error:  # as in read_whole, damaged bytes fail in many ways
             raise _Other from error
         is_whole = shape.size == 2 and indptr.size == shape[0] + 1 and all(each[0] == (indptr[-1],) for each in kinds)
-        if not (is_csr and is_whole and (np.diff(indptr) >= 0).all() and indptr[0] == 0):
+        is_ranked = f"{RANKING}.npy" in archive.namelist()
+        if is_ranked or not (is_csr and is_whole and (np.diff(indptr) >= 0).all() and indptr[0] == 0):
             raise _Other
         for first, last in cut_pointers(indptr, ENTRIES_AT_ONCE):
             size = int(indptr[last] - indptr[first])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.datasets.formats.contents import Contents
+from tailwise.datasets.formats.contents import Contents, ranks_of
 from tailwise.datasets.formats.disk import check_place
 from tailwise.datasets.formats.output_files import check_free
 from tailwise.datasets.formats.read_write import checked_contents, load_contents, write_contents
@@ -123,7 +123,7 @@ class _Written(NamedTuple):
         return Contents(
             matrix,
             ranking=chosen.labels.astype(np.int32, copy=False) if chosen.is_ranked else None,
-            ranks=_ranks_of(chosen) if chosen.is_ranked else None,
+            ranks=ranks_of(chosen) if chosen.is_ranked else None,
             scores=None if self.probabilities is None else _values_at(self.probabilities, matrix, first),
             label_names=self.label_names,
             instance_names=ids,
@@ -167,13 +167,6 @@ def names_to_write(path: Path, names: LabelNames | None, *, are_needed: bool) ->
             raise
         return None
     return names
-
-
-def _ranks_of(chosen: Chosen) -> NDArray:
-    """Return the rank of each entry of the selection's matrix."""
-    is_used = chosen.labels != EMPTY
-    rows, places = np.nonzero(is_used)
-    return places[np.lexsort((chosen.labels[is_used], rows))].astype(np.int32)
 
 
 def _check_values(probabilities: Any, chosen: Chosen) -> sp.csr_array:
