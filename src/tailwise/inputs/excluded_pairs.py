@@ -50,7 +50,7 @@ def read_excluded(exclude: Any, candidates: Candidates) -> Excluded:
     if isinstance(exclude, (str, os.PathLike)):
         return _from_file(exclude, candidates)
     if is_table(exclude):
-        found = read_table(exclude, name="exclude", needs_values=False)
+        found = read_table(exclude, name="exclude", needs_values=False, may_repeat=True)
         contents = Contents(
             found.matrix, ranks=found.ranks, label_names=found.label_names, instance_names=found.instance_ids
         )

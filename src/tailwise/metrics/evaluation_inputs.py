@@ -31,7 +31,7 @@ def read_truth(truth: Any, label_names: Any = None, columns: dict[str, str] | No
         msg = f"truth must be a 0/1 matrix of true labels. Got a {type(truth).__name__}. Pass truth before selection."
         raise InputError(msg)
     if is_table(truth):
-        found = read_table(truth, columns, name="truth", needs_values=False)
+        found = read_table(truth, columns, name="truth", needs_values=False, may_repeat=True)
         matrix = as_indicator(found.matrix, "truth", REMEDY)
         return Source(matrix, Contents(matrix, label_names=found.label_names, instance_names=found.instance_ids))
     source = Source.of(truth, label_names, columns)
