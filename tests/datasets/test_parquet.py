@@ -93,7 +93,10 @@ WRONG = {
     "text rank": ({"rank": ["1", "2"]}, "a number in every row of the column rank"),
     "missing rank": ({"rank": [1, None]}, "a number in every row of the column rank"),
     "equal ranks": ({"instance": ["x", "x"], "rank": [1, 1]}, "Instance 'x' has a tie"),
-    "twice": ({"instance": ["x", "x"], "label": ["a", "a"]}, "Instance 'x' holds label 'a' twice"),
+    "twice": (
+        {"instance": ["x", "x"], "label": ["a", "a"], "score": [0.5, 0.25]},
+        "Instance 'x' holds label 'a' twice",
+    ),
 }
 
 

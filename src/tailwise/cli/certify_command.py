@@ -70,7 +70,7 @@ def _certify(options: argparse.Namespace) -> Certificate:
     from tailwise.selection import certify
 
     check_workers(options.workers, "--workers")
-    candidates, chosen, priors = read_judged(options, options.probabilities)
+    candidates, chosen, priors, excluded = read_judged(options, options.probabilities)
     return certify(
         candidates,
         options.utility,
@@ -78,7 +78,7 @@ def _certify(options: argparse.Namespace) -> Certificate:
         chosen,
         expectation=options.expectation,
         fill=options.fill,
-        exclude=options.exclude,
+        exclude=excluded,
         rounds=options.rounds,
         target_gap=options.target_gap,
         priors=priors,

@@ -80,6 +80,6 @@ def _open(options: argparse.Namespace) -> tuple[Explainer, Any]:
             "Probabilities need --selection FILE and -u UTILITY to be explained. Add them, or give the folder of a run."
         )
         raise InputError(msg)
-    candidates, chosen, priors = read_judged(options, options.file)
-    more = {"expectation": options.expectation, "priors": priors, "exclude": options.exclude}
+    candidates, chosen, priors, excluded = read_judged(options, options.file)
+    more = {"expectation": options.expectation, "priors": priors, "exclude": excluded}
     return explainer_of(candidates, options.utility, chosen, options.k, **more), priors

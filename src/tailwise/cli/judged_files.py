@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tailwise.cli.options import add_columns_option, add_names_options
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tailwise.inputs.candidates import Candidates
     from tailwise.inputs.chosen import Chosen
     from tailwise.inputs.priors import LabelPriors
+    from tailwise.kernels.rows import Excluded
 
 
 def add_judged_options(parser: argparse.ArgumentParser) -> None:
@@ -21,8 +22,18 @@ def add_judged_options(parser: argparse.ArgumentParser) -> None:
     add_columns_option(parser)
 
 
-def read_judged(options: argparse.Namespace, path: str) -> tuple[Candidates, Chosen, LabelPriors | None]:
-    """Read the probabilities at `path`, the selection and the training frequencies, matched by their names."""
+class JudgedFiles(NamedTuple):
+    """Probabilities, a selection of them, training frequencies, and what could not be chosen."""
+
+    candidates: Candidates
+    chosen: Chosen
+    priors: LabelPriors | None
+    excluded: Excluded | None
+
+
+def read_judged(options: argparse.Namespace, path: str) -> JudgedFiles:
+    """Read the probabilities at `path` and the files that belong to them, matched by their names."""
+    from tailwise.inputs.excluded_pairs import read_excluded
     from tailwise.inputs.paths import Source
     from tailwise.inputs.vocabularies import read_vocabulary
     from tailwise.selection.resolve import find_candidates, space_of
@@ -31,4 +42,5 @@ def read_judged(options: argparse.Namespace, path: str) -> tuple[Candidates, Cho
     source = Source.of(path, label_names=names, columns=options.columns)
     candidates, priors = find_candidates(source, None, None), source.read_priors(options.priors)
     chosen = space_of(candidates).warn_of_missing(source.read_selection(options.selection), "selection")
-    return candidates, chosen, priors
+    excluded = None if options.exclude is None else read_excluded(options.exclude, candidates, options.columns)
+    return JudgedFiles(candidates, chosen, priors, excluded)

@@ -158,7 +158,7 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
     # Names from a separate file are not written if the format cannot hold them.
     written = names_to_write(options.output, names, are_needed=contents.label_names is not None)
     candidates = Candidates.of(source.probabilities).with_names(names, source.instance_ids).widened()
-    exclude = None if options.exclude is None else read_excluded(options.exclude, candidates)
+    exclude = None if options.exclude is None else read_excluded(options.exclude, candidates, options.columns)
     candidates = candidates if options.top is None else candidates.keep_top(options.top)
     with engine_for(options) as engine:
         selection = select(

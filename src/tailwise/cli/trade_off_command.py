@@ -90,7 +90,7 @@ def _compute(options: argparse.Namespace) -> Curve:
             options.second,
             options.k,
             alphas=alphas,
-            truth=options.truth,
+            truth=_read_truth(options),
             priors=options.priors,
             on_done=lambda point: bar.update(),
             **read_search_options(options),
@@ -105,6 +105,15 @@ def _read_columns(options: argparse.Namespace) -> Any:
     if options.columns is None:
         return options.probabilities
     return find_candidates(Source.of(options.probabilities, columns=options.columns), None, None)
+
+
+def _read_truth(options: argparse.Namespace) -> Any:
+    """Read true labels by the columns that were named, if their file has them; otherwise leave it to be read."""
+    from tailwise.inputs.paths import id_columns_there
+    from tailwise.metrics.evaluation_inputs import read_truth
+
+    columns = None if options.truth is None else id_columns_there(options.truth, options.columns)
+    return options.truth if columns is None else read_truth(options.truth, columns=columns)
 
 
 def _write_csv(curve: Curve, path: Any) -> None:

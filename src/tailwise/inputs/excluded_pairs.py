@@ -43,14 +43,20 @@ NOTHING_EXCLUDED = Excluded(*NO_PAIRS, np.empty(0, np.bool_))
 REMEDY = "Give a sparse or boolean matrix of the pairs, a table of ids, or a list of labels for all instances."
 
 
-def read_excluded(exclude: Any, candidates: Candidates) -> Excluded:
-    """Read what must not be selected, in any form that `select` takes, in the order of the candidates."""
+def read_excluded(exclude: Any, candidates: Candidates, columns: Any = None) -> Excluded:
+    """Read what must not be selected, in any form that `select` takes, in the order of the candidates.
+
+    Columns are those that were named for the probabilities; a table or a file that has them is read by them.
+    """
+    from tailwise.inputs.paths import id_columns_there  # imports every format
+
     if isinstance(exclude, Excluded):
         return exclude
     if isinstance(exclude, (str, os.PathLike)):
-        return _from_file(exclude, candidates)
+        return _from_file(exclude, candidates, id_columns_there(exclude, columns))
     if is_table(exclude):
-        found = read_table(exclude, name="exclude", needs_values=False)
+        own = id_columns_there(exclude, columns)
+        found = read_table(exclude, own, name="exclude", needs_values=False, may_repeat=True)
         contents = Contents(
             found.matrix, ranks=found.ranks, label_names=found.label_names, instance_names=found.instance_ids
         )
@@ -132,11 +138,11 @@ def _check_shape(came: tuple[int, ...], shape: tuple[int, int]) -> None:
         raise InputError(msg)
 
 
-def _from_file(path: Any, candidates: Candidates) -> Excluded:
+def _from_file(path: Any, candidates: Candidates, columns: dict[str, str] | None) -> Excluded:
     from tailwise.datasets.formats.read_write import load_contents  # imports every format
 
     with input_errors_of(path):
-        contents = load_contents(path)
+        contents = load_contents(path, columns=columns)
         return _from_entries(contents, candidates, from_table=contents.is_open)
 
 

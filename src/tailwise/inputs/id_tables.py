@@ -76,6 +76,7 @@ def read_table(
     *,
     name: str = "probabilities",
     needs_values: bool = True,
+    may_repeat: bool = False,
 ) -> TableEntries:
     """Read a table of any library: one row per entry, or a column of numbers for each label.
 
@@ -92,6 +93,8 @@ def read_table(
         The parameter, for error messages.
     needs_values : bool
         Whether a table without probabilities is refused; otherwise each value is 1.
+    may_repeat : bool
+        Whether a pair of a table without probabilities and ranks may be listed several times; it counts once.
     """
     frame = open_table(table, name)
     found = choose_columns(columns, frame.columns, name)
@@ -109,7 +112,8 @@ def read_table(
         raise InputError(msg)
     if not needs_values and "probability" not in found:
         _refuse_unread(frame, [column for column in frame.columns if column not in found.values()], name)
-    return _read_entries(frame, found, columns, n_labels, name, library)
+    may_repeat &= "probability" not in found and "rank" not in found
+    return _read_entries(frame, found, columns, n_labels, name, library, may_repeat=may_repeat)
 
 
 def _refuse_unread(frame: Any, columns: list[Any], name: str) -> None:
@@ -139,7 +143,14 @@ class _Part(NamedTuple):
 
 
 def _read_entries(
-    frame: Any, found: dict[str, Any], given: Any, n_labels: int | None, name: str, library: str
+    frame: Any,
+    found: dict[str, Any],
+    given: Any,
+    n_labels: int | None,
+    name: str,
+    library: str,
+    *,
+    may_repeat: bool,
 ) -> TableEntries:
     chosen = () if given is None else tuple(given) if isinstance(given, Mapping) else ("instance", "label")
     is_plain = {part: part not in chosen and found[part] == part for part in ("instance", "label")}
@@ -152,7 +163,12 @@ def _read_entries(
     if "probability" in found:
         values = as_numbers(column_values(frame, found["probability"], name), name)
     ranks = column_values(frame, found["rank"], "rank") if "rank" in found else None
-    matrix, ranks = _arrange(instances, labels, values, ranks, name)
+    matrix, ranks, is_repeated = _arrange(instances, labels, values, ranks, name)
+    if is_repeated and not may_repeat:
+        _refuse_twice(instances, labels, name, _remedy_for(library, has_values="probability" in found))
+    if is_repeated:
+        matrix.sum_duplicates()
+        matrix.data[:] = 1
     return TableEntries(matrix, instances.ids, labels.ids, ranks, library, describe_columns(found, chosen))
 
 
@@ -177,8 +193,8 @@ def _read_part(frame: Any, column: Any, part: str, name: str, *, may_number: boo
 
 def _arrange(
     instances: _Part, labels: _Part, values: NDArray, ranks: NDArray | None, name: str
-) -> tuple[sp.csr_array, NDArray | None]:
-    """The entries as a canonical matrix, and their ranks in its order."""
+) -> tuple[sp.csr_array, NDArray | None, bool]:
+    """The entries as a matrix with sorted labels, their ranks in its order, and whether a pair is repeated."""
     rows, columns, shape = instances.numbers, labels.numbers, (instances.size, labels.size)
     if 0 in shape:
         canonical_csr(sp.coo_array(shape), name)  # raises
@@ -191,18 +207,23 @@ def _arrange(
         csr = csr if find_disorder(csr.indptr, csr.indices) < 0 else csr.sorted_indices()
     else:
         csr = sp.coo_array((values, (rows, columns)), shape=shape).tocsr()
-    if csr.nnz < rows.size or find_disorder(csr.indptr, csr.indices) >= 0:
-        _refuse_twice(instances, labels, name)
-    return csr, ranks
+    return csr, ranks, csr.nnz < rows.size or find_disorder(csr.indptr, csr.indices) >= 0
 
 
-def _refuse_twice(instances: _Part, labels: _Part, name: str) -> NoReturn:
+def _remedy_for(library: str, *, has_values: bool) -> str:
+    if not has_values:
+        return "Remove the duplicates first."
+    grouping = "group_by" if library in ("polars", "pyarrow", "ibis") else "groupby"
+    return f"Remove or merge the duplicates first, for instance with {grouping} and max."
+
+
+def _refuse_twice(instances: _Part, labels: _Part, name: str, remedy: str) -> NoReturn:
     order = np.lexsort((labels.numbers, instances.numbers))
     rows, columns = instances.numbers[order], labels.numbers[order]
     x = int(np.argmax((rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])))
     msg = (
         f"{name} must hold each label of an instance once. Instance {instances.call(rows[x])} holds label "
-        f"{labels.call(columns[x])} twice. Remove or merge the duplicates first, with group_by and max for instance."
+        f"{labels.call(columns[x])} twice. {remedy}"
     )
     raise InputError(msg)
 

@@ -6,6 +6,7 @@ Labels and instances of several files are matched by name if the files name them
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -23,11 +24,12 @@ from tailwise.inputs.ids import Ids
 from tailwise.inputs.joining import Space
 from tailwise.inputs.label_names import LabelNames, find_label_names
 from tailwise.inputs.priors import LabelPriors
-from tailwise.inputs.table_columns import is_table, open_table
+from tailwise.inputs.table_columns import PARTS, is_table, open_table
 
 __all__ = [
     "Source",
     "columns_there",
+    "id_columns_there",
     "is_path",
     "load_all_labels",
     "load_if_path",
@@ -63,21 +65,24 @@ class Source:
         The file.
     all_names : LabelNames or None
         The names of all labels, if the caller gave them.
+    columns : mapping or sequence of str, or None
+        The columns that the caller named; other files and tables are read by those of instances and labels, too.
     """
 
     matrix: Any
     contents: Contents | None = None
     path: Any = None
     all_names: LabelNames | None = None
+    columns: Any = None
 
     @classmethod
     def of(cls, source: Any, label_names: Any = None, columns: Any = None) -> Source:
         """Read a file, or several as one; wrap any other value unchanged."""
         if not is_path(source) and not _is_list_of_paths(source):
-            return cls(source)
+            return cls(source, columns=columns)
         names = LabelNames.of(label_names)
         contents = load_all_labels(source, label_names=names, columns=columns)
-        return cls(contents.matrix, contents, source, names)
+        return cls(contents.matrix, contents, source, names, columns)
 
     @property
     def n_labels(self) -> int | None:
@@ -168,6 +173,14 @@ def columns_there(source: Any, columns: dict[str, str]) -> dict[str, str] | None
     if is_path(source):
         return columns if has_columns(source, columns) else None
     return columns if set(columns.values()) <= set(open_table(source, "").columns) else None
+
+
+def id_columns_there(source: Any, columns: Any) -> dict[str, str] | None:
+    """The columns of instances and labels that were named for probabilities, if another table or file has them."""
+    if columns is None:
+        return None
+    named = dict(columns if isinstance(columns, Mapping) else zip(PARTS, columns, strict=False))
+    return columns_there(source, {part: named[part] for part in ("instance", "label") if part in named})
 
 
 def load_if_path(source: Any) -> Any:

@@ -66,7 +66,7 @@ class LabelPriors:
         if isinstance(training_labels, cls):
             return training_labels
         if is_table(training_labels):
-            found = read_table(training_labels, name="priors", needs_values=False)
+            found = read_table(training_labels, name="priors", needs_values=False, may_repeat=True)
             return cls.from_labels(found.matrix).with_names(found.label_names)
         csr = as_indicator(training_labels, "priors", "Give the training labels, or LabelPriors(counts, n_instances).")
         return cls(np.bincount(csr.indices, minlength=csr.shape[1]), csr.shape[0])

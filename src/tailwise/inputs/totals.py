@@ -202,7 +202,7 @@ _ADDED = ("t", "q", "p", "n_instances", "n_slots", "known_t", "known_p")
 def _read_truth(truth: Any) -> Candidates:
     if not is_table(truth):
         return Candidates.of(canonical_csr(truth, "truth"))
-    found = read_table(truth, name="truth", needs_values=False)
+    found = read_table(truth, name="truth", needs_values=False, may_repeat=True)
     return Candidates.of(found.matrix).with_names(found.label_names, found.instance_ids)
 
 

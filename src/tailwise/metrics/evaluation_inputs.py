@@ -26,12 +26,17 @@ REMEDY = "Give true labels, not probabilities or scores; convert counts with tru
 
 
 def read_truth(truth: Any, label_names: Any = None, columns: dict[str, str] | None = None) -> Source:
-    """Read true labels as a canonical CSR without stored zeros, with the file or table they came from."""
+    """Read true labels as a canonical CSR without stored zeros, with the file or table they came from.
+
+    A Source, which was read before, is returned as it is.
+    """
     if isinstance(truth, Chosen):
         msg = f"truth must be a 0/1 matrix of true labels. Got a {type(truth).__name__}. Pass truth before selection."
         raise InputError(msg)
+    if isinstance(truth, Source):
+        return truth
     if is_table(truth):
-        found = read_table(truth, columns, name="truth", needs_values=False)
+        found = read_table(truth, columns, name="truth", needs_values=False, may_repeat=True)
         matrix = as_indicator(found.matrix, "truth", REMEDY)
         return Source(matrix, Contents(matrix, label_names=found.label_names, instance_names=found.instance_ids))
     source = Source.of(truth, label_names, columns)

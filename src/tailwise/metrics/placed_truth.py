@@ -13,7 +13,7 @@ from tailwise.datasets.formats.read_write import as_labels
 from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.joining import Space, common_rows, renumber_columns
-from tailwise.inputs.paths import Source, is_path
+from tailwise.inputs.paths import Source, id_columns_there, is_path
 from tailwise.metrics.evaluation_inputs import read_truth
 from tailwise.metrics.joined import take_rows
 
@@ -60,10 +60,11 @@ class PlacedTruth:
 
 def place_truth(probabilities: Source, truth: Any) -> PlacedTruth:
     """Join true labels to probabilities: labels that truth lacks are absent, those that only truth has are ignored."""
-    known = read_truth(truth)
+    columns = id_columns_there(truth, probabilities.columns)
+    known = read_truth(truth, columns=columns)
     has_names = known.names is not None and probabilities.names is not None
     if is_path(truth) and probabilities.contents is not None and not has_names:
-        like = probabilities.widened(known.matrix.shape[1]).load_like(truth, same_instances=False)
+        like = probabilities.widened(known.matrix.shape[1]).load_like(truth, same_instances=False, columns=columns)
         known = replace(known, matrix=as_labels(like.matrix, truth), contents=replace(like, label_names=None))
     probabilities = probabilities.widened(known.matrix.shape[1])
     candidates = Candidates.of(probabilities.matrix).with_names(probabilities.names, probabilities.instance_ids)

@@ -142,7 +142,7 @@ def _render(
     found_priors = source.read_priors(priors)
     candidates = find_candidates(source, None, None)
     chosen = space_of(candidates).warn_of_missing(source.read_selection(selection), "selection")
-    excluded = _find_excluded(exclude, selection, candidates)
+    excluded = _find_excluded(exclude, selection, candidates, source.columns)
     explainer = explainer_of(candidates, utility, chosen, priors=found_priors, exclude=excluded)
     n, k = explainer.chosen.n_instances, explainer.chosen.labels.shape[1]
     true = None if truth is None else place_truth(source, truth)
@@ -167,10 +167,10 @@ def _render(
     )
 
 
-def _find_excluded(exclude: Any, selection: Any, candidates: Candidates) -> Excluded | None:
+def _find_excluded(exclude: Any, selection: Any, candidates: Candidates, columns: Any) -> Excluded | None:
     """Return what could not be chosen: what the caller says, else what a selection in memory was made without."""
     if exclude is not None:
-        return read_excluded(exclude, candidates)
+        return read_excluded(exclude, candidates, columns)
     problem = selection.problem if isinstance(selection, Selection) else None
     if problem is None or problem.rules.excluded is NOTHING_EXCLUDED:
         return None

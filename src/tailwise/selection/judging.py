@@ -95,7 +95,7 @@ def judge(
     budgets = (chosen.labels != EMPTY).sum(axis=1) if k is None else check_budgets(k, n, m)
     ids, aside = candidates.instance_ids, np.empty(0, dtype=np.int64)
     if exclude is not None:
-        refuse_excluded(chosen, excluded := read_excluded(exclude, candidates))
+        refuse_excluded(chosen, excluded := read_excluded(exclude, candidates, source.columns))
         candidates, aside = set_excluded_aside(candidates, excluded)
     context = check_context(context, utility, candidates)
     batch = describe_batch(candidates, budgets, priors, condition_positives, context, n)

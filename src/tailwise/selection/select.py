@@ -141,7 +141,7 @@ def select(
     instance, label, probability : str, optional
         The columns of a table, or of a file with a row per entry: those of ids, and of probabilities. Default: columns
         with usual names, such as user_id, item_id and score; for a table, :attr:`Selection.messages` says which were
-        taken.
+        taken. The columns of ids are also those of `exclude`, if it has them.
 
     Returns
     -------

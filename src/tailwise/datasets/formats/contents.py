@@ -43,6 +43,8 @@ class Contents:
         Whether there may be more labels than columns, because the file lists labels without stating their number.
     messages : tuple of str
         Which columns of a file were read, if they were found by names other than instance, label and probability.
+    repeated : str
+        The first pair that a file without values lists several times; it counts once, but not in a selection.
     """
 
     matrix: sp.csr_array
@@ -54,6 +56,7 @@ class Contents:
     instance_names: Ids | None = None
     is_open: bool = False
     messages: tuple[str, ...] = ()
+    repeated: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "instance_names", Ids.of(self.instance_names))
@@ -130,6 +133,9 @@ class Contents:
         return self._chosen(source).with_ids(self.instance_names, self.label_names)
 
     def _chosen(self, source: Any) -> Chosen:
+        if self.repeated:
+            msg = f"{source} must hold each label of an instance once. {self.repeated} Remove the duplicates first."
+            raise FileError(msg)
         with input_errors_of():
             if self.ranks is not None:
                 return Chosen(self.ranked_labels(), self.matrix.shape[1])

@@ -164,6 +164,7 @@ class EntryReader:
         )
         self._label_names: LabelNames | None = None
         self._n_entries = 0
+        self._may_repeat = "probability" not in file.columns and "rank" not in file.columns
 
     @property
     def n_instances(self) -> int:
@@ -196,11 +197,12 @@ class EntryReader:
         indptr = np.searchsorted(rows, np.arange(first, last + 1, dtype=rows.dtype))
         self._width = max(self._width, self._labels.n_seen)
         matrix = build_csr(values, labels, indptr, (last - first, self._width))
+        repeated = ""
         if find_disorder(matrix.indptr, matrix.indices) >= 0:
             if not values.flags.writeable:  # of pyarrow
                 matrix.data = values.copy()
             _sort_labels(matrix)
-            self._refuse_twice(matrix, first)
+            repeated = self._count_once(matrix, first)
         return Contents(
             matrix,
             ranks=self._places(ranks[0], rows, indptr, first) if ranks else None,
@@ -208,6 +210,7 @@ class EntryReader:
             instance_names=self._instances.ids(first, last),
             is_open=self._shape is None,
             messages=self._messages,
+            repeated=repeated,
         )
 
     def _name_labels(self) -> LabelNames | None:
@@ -245,15 +248,20 @@ class EntryReader:
         places[by_rank] = np.arange(rows.size) - indptr[:-1][rows[by_rank] - first]
         return places
 
-    def _refuse_twice(self, matrix: Any, first: int) -> None:
+    def _count_once(self, matrix: Any, first: int) -> str:
+        """Count repeated pairs once, and say which is the first; refuse them if they have values or ranks."""
         x = find_disorder(matrix.indptr, matrix.indices)
-        if x >= 0:
-            row = int(np.searchsorted(matrix.indptr, x, side="right")) - 1
-            instance, label = self._instances.call(row + first), self._labels.call(int(matrix.indices[x]))
-            msg = (
-                f"{self._path} must hold each label of an instance once. Instance {instance} holds label {label} twice."
-            )
+        if x < 0:
+            return ""
+        row = int(np.searchsorted(matrix.indptr, x, side="right")) - 1
+        instance, label = self._instances.call(row + first), self._labels.call(int(matrix.indices[x]))
+        came = f"Instance {instance} holds label {label} twice."
+        if not self._may_repeat:
+            msg = f"{self._path} must hold each label of an instance once. {came} Remove or merge the duplicates first."
             raise FileError(msg)
+        matrix.sum_duplicates()
+        matrix.data[:] = 1
+        return came
 
 
 def _sort_labels(matrix: Any) -> None:
