@@ -198,3 +198,15 @@ def test_a_table_of_a_converted_selection_has_ranks():
         assert file.read().split() == ["instance,label,probability,rank", "0,2,1,1", "0,0,1,2", "1,1,1,1"]
     assert main(["convert", "chosen.npz", "out.smat.npz", "--quiet"]) == 0  # which holds no ranking
     assert load("out.smat.npz").nnz == 3
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.parquet"])  # in blocks, and at once
+def test_converting_takes_names_from_beside(output):
+    save_selection("chosen.npz", Chosen.of([[2, 0], [1, -1]], n_labels=3))
+    write("labels.txt", "tea\njam\nhot milk\n")
+    assert main(["convert", "chosen.npz", output, "--quiet"]) == 0
+    found = load_selection(output, label_names=["tea", "jam", "hot milk"])
+    assert found.labels.tolist() == [[2, 0], [1, -1]]
+    assert sorted(load_contents(output).label_names) == ["hot milk", "jam", "tea"]
+    assert main(["convert", "chosen.npz", "out.txt", "--quiet"]) == 0  # which holds no names with blanks
+    assert load_selection("out.txt").labels.tolist() == [[2, 0], [1, -1]]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tailwise.datasets.formats.registry import NAMES, RANKING, Format, find_form
 from tailwise.datasets.formats.store_files import fill_store, store_folder
 from tailwise.datasets.formats.table_entries import read_long_blocks
 from tailwise.errors import FileError, InputError, MachineError, UnknownIdsWarning
-from tailwise.inputs.label_names import LabelNames
+from tailwise.inputs.label_names import LabelNames, find_label_names
 from tailwise.progress import track
 
 __all__ = ["check_by_label_option", "convert", "convert_to_store"]
@@ -42,7 +43,8 @@ def convert(
         The file to write; its suffix determines the format. CSV, TSV, JSON lines and a store are written block by
         block if the source can be read so: text, JSON lines, .npz, and CSV and Parquet that are sorted by instance.
     columns, label_names : optional
-        As for :func:`tailwise.load`.
+        As for :func:`tailwise.load`. A file that numbers its labels and states how many there are takes their names
+        from a ``labels.txt`` beside it that has a line for each.
     format : str, optional
         The format to write, if the suffix is ambiguous.
     by_label : bool
@@ -79,6 +81,8 @@ def convert(
     contents = load_contents(source, label_names=names, columns=columns)
     if RANKING in writer.holds:
         contents = contents.ranked(source)
+    if not is_file_set(source):
+        contents = _with_names_beside(contents, writer, partial(find_label_names, source))
     write_contents(target, contents, format)
     _warn_of_lost_ids(contents, target, writer)
     return contents.matrix.shape[0]
@@ -145,6 +149,18 @@ def _fill(
         return fill_store(folder, watched(), source, by_label=by_label, progress=progress)
 
 
+def _with_names_beside(contents: Contents, writer: Format, find_names: Callable[[int], LabelNames | None]) -> Contents:
+    """Name the labels after a labels.txt beside the source, as select does, if the source has no names of its own."""
+    if contents.label_names is not None or contents.is_open or NAMES not in writer.holds:
+        return contents
+    names = find_names(contents.matrix.shape[1])
+    try:
+        writer.check_names(() if names is None else names.texts)
+    except InputError:  # nobody asked for these names, so numbers do
+        return contents
+    return replace(contents, label_names=names)
+
+
 def _warn_of_lost_ids(contents: Contents, target: Any, writer: Format) -> None:
     """Say which ids a format cannot hold."""
     lost = []
@@ -165,14 +181,14 @@ def _stream(source: Any, target: Any, reader: Format, writer: Format, columns: A
     """Convert block by block; None if that cannot be done, because the source is not sorted or not right."""
     assert reader.blocks is not None
     assert writer.write_blocks is not None
-    n_rows = 0
+    n_rows, find_names = 0, cache(partial(find_label_names, source))  # read once, not for each block
 
     def counted() -> Iterator[Contents]:
         nonlocal n_rows
         long = reader.open_long
         for block in reader.blocks(source) if long is None else read_long_blocks(long(source, columns)):  # type: ignore[misc]
             n_rows += block.matrix.shape[0]
-            yield replace(block.ranked(source), features=None)
+            yield replace(_with_names_beside(block.ranked(source), writer, find_names), features=None)
 
     try:
         writer.write_blocks(target, counted())
