@@ -48,3 +48,14 @@ def test_true_labels(truth, capsys):
     assert main(["select", "scores.csv", "-u", "precision", "-k", "1", *NAMES, "-o", "out.csv"]) == 0
     files = ["--probabilities", "scores.csv", "--selection", "out.csv", "--truth", truth]
     assert main(["report", *files, *NAMES]) == 0
+
+
+def test_calibration():
+    SCORES.rename(columns={"who": "user_id", "code": "item_id", "chance": "score"}).to_csv("plain.csv", index=False)
+    for scores, truth, names in (("scores.csv", "past.csv", NAMES), ("plain.csv", "usual.csv", [])):
+        fitted = ["calibrate", scores, truth, "-o", f"{scores}.npz", *names]
+        assert main([*fitted, "--apply", scores, "--to", f"to-{scores}"]) == 0
+        again = ["calibrate", "--use", f"{scores}.npz", "--apply", scores, "--to", f"again-{scores}", *names]
+        assert main(again) == 0
+    for name in ("to", "again"):
+        pd.testing.assert_frame_equal(pd.read_csv(f"{name}-scores.csv"), pd.read_csv(f"{name}-plain.csv"))

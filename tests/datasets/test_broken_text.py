@@ -175,7 +175,7 @@ TABLES = {
         {"instance": [0], "label": [1], "probability": ["x"]},
         r"a number in every row of the column probability",
     ),
-    "twice": ({"instance": [3, 3], "label": ["b", "b"]}, r"Instance 3 holds label 'b' twice"),
+    "twice": ({"instance": [3, 3], "label": ["b", "b"], "score": [0.5, 0.5]}, r"Instance 3 holds label 'b' twice"),
     "ranks": (
         {"instance": [0, 0], "label": [1, 2], "rank": [1, 1]},
         r"rank the labels .* Instance 0 has a tie",

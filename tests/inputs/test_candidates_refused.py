@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from tailwise.errors import InputError
+import tailwise as tw
+from tailwise.errors import InputError, TailwiseError
 from tailwise.inputs.candidates import Candidates
 
 DENSE = np.array([[0.875, 0.0, 0.25, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.5, 0.0, 1.0]])
@@ -228,3 +229,17 @@ def test_a_single_column_is_refused(library):
     series = pytest.importorskip(library).Series([0.5])
     with pytest.raises(InputError, match=r"must have the columns instance, label, probability\."):
         Candidates.of(series)
+
+
+@pytest.mark.parametrize("save", [lambda frame: frame, lambda frame: frame.to_csv("a.csv", index=False) or "a.csv"])
+def test_the_remedy_names_columns_that_are_there(tmp_path, monkeypatch, save):
+    monkeypatch.chdir(tmp_path)
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"chance": ["u"], "user_id": ["v"], "good": ["x"]})
+    remedy = "instance='user_id', label='chance', probability='good'"
+    with pytest.raises(TailwiseError, match=rf"It has chance, user_id, good.*{remedy}"):
+        tw.select(save(frame), "precision", 1)
+    few = tmp_path / "few.csv"
+    few.write_text("user_id\nu\n")
+    with pytest.raises(TailwiseError, match=r"It has user_id.*instance='user_id', label='item_id'"):
+        tw.load(few)

@@ -177,3 +177,8 @@ def test_numbers_of_different_types_that_are_equal(other):
     assert read_table(table.assign(user=users)).instance_ids.values.tolist() == ["ann", 1]
     users = pandas.Series(["ann", 1.5, np.float64(1.5), 2], dtype=object)
     assert read_table(table.assign(user=users)).instance_ids.values.tolist() == ["ann", 1.5, 2]
+
+
+@pytest.mark.parametrize("name", ["sku", "product_id", "SKU"])
+def test_usual_names_of_products(name):
+    check_rows(Candidates.of(make_long("pandas", names=("user_id", name, "score"))), ROWS)

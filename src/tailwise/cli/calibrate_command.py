@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from tailwise.cli.options import add_command, check_not_input
+from tailwise.cli.options import add_columns_option, add_command, check_not_input
 
 if TYPE_CHECKING:
     from tailwise.models.calibrator import Calibrator
@@ -39,6 +39,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--by", default="all", help="all (one curve) or frequency (one per bin) (default: %(default)s)")
     parser.add_argument("--priors", metavar="FILE", help="training labels, for --by frequency and the method context")
+    add_columns_option(parser)
     parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     parser.add_argument("--overwrite", action="store_true", help="replace the output files if they exist")
     parser.set_defaults(run=_run)
@@ -85,11 +86,18 @@ def _calibrate(options: argparse.Namespace, drafts: dict[str, Any]) -> list[str]
         calibrator.save(drafts[options.output])
         told.append(f"calibrator written to {options.output}")
     if options.to is not None:
-        after = read_candidates(options.apply, calibrator.n_labels_)
+        after = read_candidates(options.apply, calibrator.n_labels_, _columns_to_apply(options))
         matrix = Candidates.of(calibrator.transform(after)).to_csr()
         save(drafts[options.to], matrix, label_names=after.label_names, instance_names=after.instance_ids)
         told.append(f"calibrated probabilities written to {options.to}")
     return told
+
+
+def _columns_to_apply(options: argparse.Namespace) -> Any:
+    """The columns of the file to calibrate: those that were named, unless they are only those of the held-out batch."""
+    from tailwise.inputs.paths import columns_there
+
+    return options.columns if options.use is not None else columns_there(options.apply, options.columns)
 
 
 def _fit(options: argparse.Namespace) -> tuple[Calibrator, list[str]]:
@@ -98,7 +106,7 @@ def _fit(options: argparse.Namespace) -> tuple[Calibrator, list[str]]:
     from tailwise.metrics.placed_truth import place_truth
     from tailwise.models import Calibrator, reliability
 
-    joined = place_truth(Source.of(options.probabilities), options.truth)
+    joined = place_truth(Source.of(options.probabilities, columns=options.columns), options.truth)
     candidates, true = joined.known()
     calibrator = Calibrator(options.calibration, by=options.by, random_state=options.seed)
     calibrator.fit(candidates, true, priors=options.priors)

@@ -29,6 +29,7 @@ from tailwise.inputs.table_columns import (
     factorise,
     list_columns,
     open_table,
+    suggest_columns,
 )
 from tailwise.inputs.wide_tables import is_wide, read_wide
 from tailwise.kernels.rows import find_disorder
@@ -105,9 +106,10 @@ def read_table(
     wanted = ("instance", "label", "probability") if needs_values else ("instance", "label")
     missing = [part for part in wanted if part not in found]
     if missing:
+        own = suggest_columns(frame.columns, found, wanted)
         msg = (
             f"{name} as a table must have the columns {', '.join(wanted)}. Missing: {', '.join(missing)}. It has "
-            f"{list_columns(frame.columns)}. Name them: instance='user_id', label='item_id', probability='score'."
+            f"{list_columns(frame.columns)}. Name them: {', '.join(f'{part}={own[part]!r}' for part in own)}."
         )
         raise InputError(msg)
     if not needs_values and "probability" not in found:

@@ -29,6 +29,7 @@ __all__ = [
     "is_table",
     "list_columns",
     "open_table",
+    "suggest_columns",
 ]
 
 LIBRARIES = ("pandas", "polars", "pyarrow", "dask", "modin", "cudf", "duckdb", "ibis", "pyspark", "sqlframe")
@@ -38,7 +39,7 @@ PARTS = {
         *("instance", "instance_id", "user", "user_id", "userid", "customer_id", "doc", "doc_id", "document"),
         *("document_id", "query", "query_id", "record", "record_id", "id"),
     ),
-    "label": ("label", "label_id", "item", "item_id", "itemid", "product", "product_id", "subject", "uri"),
+    "label": ("label", "label_id", "item", "item_id", "itemid", "product", "product_id", "sku", "subject", "uri"),
     "probability": ("probability", "score", "weight", "prob", "value", "relevance", "relevant", "target", "rating"),
     "rank": ("rank",),
 }
@@ -115,6 +116,15 @@ def list_columns(names: Sequence[Any]) -> str:
     """The columns of a table, for error messages."""
     some = ", ".join(map(str, names[:20]))
     return f"{some}, and {len(names) - 20:,} more" if len(names) > 20 else some or "no columns"
+
+
+def suggest_columns(names: Sequence[Any], found: Mapping[str, Any], parts: Sequence[str]) -> dict[str, str]:
+    """A column for each part, for error messages: that found, else the next one that is there."""
+    rest = [name for name in names if name not in found.values()]
+    given = {part: found[part] if part in found else rest.pop(0) for part in parts if part in found or rest}
+    usual = {"instance": "user_id", "label": "item_id", "probability": "score"}
+    is_enough = "instance" in given and "label" in given
+    return {part: str(column) for part, column in given.items()} if is_enough else {part: usual[part] for part in parts}
 
 
 def column_values(frame: Any, column: Any, what: str) -> NDArray:

@@ -13,9 +13,9 @@ from tailwise.inputs.paths import Source
 from tailwise.metrics.placed_truth import check_n_labels, place_truth
 
 
-def read_candidates(probabilities: Any, n_labels: int) -> Candidates:
+def read_candidates(probabilities: Any, n_labels: int, columns: Any = None) -> Candidates:
     """Read the candidates of a batch with their ids; without names of labels, their number must be known."""
-    source = Source.of(probabilities).widened(n_labels)
+    source = Source.of(probabilities, columns=columns).widened(n_labels)
     candidates = Candidates.of(source.matrix).with_names(source.names, source.instance_ids)
     if candidates.label_names is None:
         check_n_labels(candidates, n_labels)

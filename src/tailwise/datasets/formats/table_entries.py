@@ -15,7 +15,7 @@ from tailwise.datasets.formats.ordered_rows import check_numbers, refuse_empty
 from tailwise.errors import FileError
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import build_csr
-from tailwise.inputs.table_columns import choose_columns, describe_columns, list_columns
+from tailwise.inputs.table_columns import choose_columns, describe_columns, list_columns, suggest_columns
 from tailwise.kernels.rows import find_disorder, sort_row_labels
 
 if TYPE_CHECKING:
@@ -81,11 +81,12 @@ def find_columns(path: Any, names: list[Any], columns: Any) -> FoundColumns:
         found = choose_columns(columns, names, str(path))
     missing = [part for part in ("instance", "label") if part not in found]
     if missing:
-        own = [str(name) for name in names[:3]] if len(names) >= 2 else ["user_id", "item_id", "score"]
+        own = suggest_columns(names, found, ("instance", "label", "probability"))
         msg = (
             f"{path} must have the columns instance and label (and, optionally, probability and rank). "
             f"Missing: {', '.join(missing)}. It has {list_columns(names)}. Say which they are, for instance "
-            f"columns={tuple(own)} (--columns {','.join(own)})."
+            f"{', '.join(f'{part}={own[part]!r}' for part in own)} (--columns {','.join(own.values())}; load: "
+            f"columns={tuple(own.values())})."
         )
         raise FileError(msg)
     named = () if columns is None else columns if isinstance(columns, Mapping) else tuple(found)[: len(columns)]
