@@ -81,6 +81,7 @@ LONGEST = (
     "kernels/test_quick_compiler.py",
     "golden/test_golden_selections.py",
     "engines/test_dask.py",
+    "engines/test_dask_tasks.py",
     "cli/test_cli_compiling.py",
     "cli/test_cli_explain.py",
     "selection/test_checkpoint.py",
