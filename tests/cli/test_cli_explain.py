@@ -127,7 +127,9 @@ def test_exclusions_are_called_so_and_are_no_alternatives_in_a_report(place, cap
     held_back = {each["label"] for each in others if each["held_back"] == "exclusion"}
     assert held_back == set(pairs[[5]].indices.tolist())
     selection = tw.select("probabilities.npz", "macro-f1", 2, exclude="seen.npz")
-    assert others == selection.explain(5, others=100).to_dict()["others"]
+    same = selection.explain(5, others=100).to_dict()["others"]
+    gains, expected = ({each["label"]: each["gain"] for each in reasons} for reasons in (others, same))
+    assert gains == pytest.approx(expected, rel=1e-9)
     assert main(["report", "--probabilities", "probabilities.npz", *files, *exclude, "-o", "page.html"]) == 0
     data = json.loads(
         re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', Path("page.html").read_text(), re.S)[1]
