@@ -1,5 +1,5 @@
-# An image that starts at once: tailwise is compiled while it is built, for a processor that nearly all machines have.
-# It needs no folder to write to:
+# An image that starts without compiling: tailwise is compiled during the build, for a processor that nearly all
+# machines have. It needs no writable folder:
 #
 #     docker build -t tailwise .
 #     docker run --rm --read-only --user "$(id -u)" -v "$PWD:/data" -w /data tailwise \

@@ -6,7 +6,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 DOCS_STAMP := $(VENV)/.installed-docs
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-# Tests start many processes, which need not all read the sources anew.
+# Tests start many processes, which should share the byte code instead of compiling the sources again.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: setup demo test test-oldest quick fuzz lint compiled compiled-checked docs bench wheel clean
@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml | $(BIN)/python
 	$(PIP) -e ".[plot,docs,test]"
 	touch $(STAMP) $(DEMO_STAMP) $(DOCS_STAMP)
 
-# The demo needs less than the tests, and starts sooner for it.
+# The demo needs fewer packages than the tests, so it starts sooner.
 $(DEMO_STAMP): pyproject.toml | $(BIN)/python
 	$(PIP) -e ".[plot]"
 	touch $(DEMO_STAMP)
@@ -41,9 +41,9 @@ lint: setup
 	$(BIN)/ruff format --check src tests benchmarks docs examples wheels
 	$(BIN)/mypy
 
-# Test files are shared out to a process for each core, those that take longest first (tests/conftest.py); the tests of
-# one file stay together, for they share fixtures.
-# Kernels are compiled before, with and without bounds checks at the same time, or else every process would do it.
+# Test files are distributed over one process per core, the longest first (tests/conftest.py); the tests of one file
+# stay together, because they share fixtures.
+# Kernels are compiled first, with and without bounds checks in parallel; otherwise every process would compile them.
 PYTEST = $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 COMPILE = $(BIN)/python tests/warm_up.py
 CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-boundscheck

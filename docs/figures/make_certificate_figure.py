@@ -1,4 +1,4 @@
-"""Draw docs/figures/certificate.png: how the value of a selection and its upper bound close in on each other.
+"""Draw docs/figures/certificate.png: how the value of a selection and its upper bound converge.
 
 python docs/figures/make_certificate_figure.py            needs the extra [plot]
 """

@@ -1,4 +1,4 @@
-"""Draw docs/figures/theory.png: how far semi-empirical and exact value are apart, and how far they may be.
+"""Draw docs/figures/theory.png: the difference between semi-empirical and exact value, and its bound.
 
 Run by hand: ``python docs/figures/make_theory_figure.py``. Prints the numbers of docs/mathematics/theory.md, too.
 """
