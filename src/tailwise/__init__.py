@@ -1,4 +1,4 @@
-"""tailwise chooses which k labels to predict, so that a whole batch scores best on the utility that matters.
+"""tailwise chooses which k labels to predict, so that a whole batch scores best on the utility you care about.
 
 >>> import numpy as np, tailwise as tw
 >>> probabilities = np.array([[0.9, 0.4, 0.1], [0.8, 0.1, 0.7], [0.9, 0.2, 0.1]])

@@ -1,4 +1,4 @@
-"""Whether this machine is fit for tailwise: versions, cores, memory, the cache of compiled code, a small test."""
+"""Check this machine for tailwise: versions, cores, memory, the cache of compiled code, a small test."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _examine_cache() -> dict[str, Any]:
 
 
 def _try_out() -> dict[str, Any]:
-    """Choose labels for three instances, and compare them with the right ones."""
+    """Choose labels for three instances, and compare them with the known result."""
     import numpy as np
 
     from tailwise.kernels.compiling import compile_seconds
@@ -104,7 +104,7 @@ def _list_problems(facts: dict[str, Any]) -> list[str]:
     if not facts["self_test"]["passed"]:
         problems.append("The self-test chose wrong labels. Install tailwise and Numba again.")
     if facts["compiled_code"]["folder"] is None:
-        problems.append("No folder for compiled code can be written. Set NUMBA_CACHE_DIR to one that can be.")
+        problems.append("No folder for compiled code is writable. Set NUMBA_CACHE_DIR to one that is.")
     if facts["memory"]["limit_gb"] is not None and facts["memory"]["limit_gb"] < 2:
         problems.append("This process may use less than 2 GB of memory. Raise the limit (ulimit -v).")
     return problems

@@ -5,15 +5,15 @@ TailwiseError
 │   ├── UtilityError                        a utility that is unknown, malformed or incomplete
 │   └── FormulaError                        a formula that cannot be compiled or evaluated
 ├── FileError         (also an OSError)     a file that cannot be read or written
-│   └── MachineError                        the same for want of space, memory or permission
-├── ClusterError                            a cluster that does not answer, or has no workers that can be used
+│   └── MachineError                        the same because space, memory or a permission is missing
+├── ClusterError                            a cluster that does not answer, or has no usable workers
 ├── NumericalError    (also an ArithmeticError)  numbers too extreme to compute with
 └── MissingExtraError (also an ImportError) an optional dependency that is not installed
 
 Interrupted           (a KeyboardInterrupt) Ctrl-C during a search; `best` holds the best result so far
-CalibrationWarning    (a UserWarning)       probabilities that promise more or fewer labels than priors or truth have
+CalibrationWarning    (a UserWarning)       probabilities that imply more or fewer labels than priors or truth have
 EmptySlotsWarning     (a UserWarning)       instances with fewer candidates than their budget have empty slots
-UnknownIdsWarning     (a UserWarning)       ids of one input that another input does not have, and what became of them
+UnknownIdsWarning     (a UserWarning)       ids of one input that another input lacks, and how they were handled
 """
 
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ class MachineError(FileError):
 
 
 class ClusterError(TailwiseError):
-    """A cluster that does not answer, or has no workers that can be used."""
+    """A cluster that does not answer, or has no usable workers."""
 
 
 class NumericalError(TailwiseError, ArithmeticError):
@@ -88,7 +88,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class CalibrationWarning(UserWarning):
-    """The probabilities promise far more or fewer labels than the training or the true labels have."""
+    """The probabilities imply far more or fewer labels than there are in the training or the true labels."""
 
 
 class EmptySlotsWarning(UserWarning):
@@ -96,12 +96,12 @@ class EmptySlotsWarning(UserWarning):
 
 
 class UnknownIdsWarning(UserWarning):
-    """Some ids of one input are not among those of another, or a file cannot hold ids; they are left out."""
+    """Some ids of one input are missing in another, or a file cannot hold ids; they are left out."""
 
 
 @contextmanager
 def extra_needed(need: str, install: str) -> Iterator[None]:
-    """Say how to install what an import within the block misses."""
+    """Turn a failed import within the block into an error that says how to install the package."""
     try:
         yield
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""The models that have a name, and where the class of each lives; imported before any of them."""
+"""The models that have a name, and where the class of each is defined; importing this imports none of them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""How far long work is: a bar on a terminal, a line now and then in a log.
+"""Progress of long tasks: a bar on a terminal, occasional lines in a log.
 
-Lines go to the logger ``tailwise.progress``, where its level is INFO; commands set it off a terminal.
+Lines go to the logger ``tailwise.progress`` if its level is INFO; commands set this level if they do not run on a
+terminal.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 LOG = logging.getLogger("tailwise.progress")
 PAUSE = 10.0  # seconds between lines
-SHORT_PAUSE = 1.0  # at the level DEBUG, where the last step is always told
+SHORT_PAUSE = 1.0  # at the level DEBUG, at which the last step is always reported
 
 
 def track(
@@ -28,7 +29,7 @@ def track(
     """Return an iterator over `things` that shows its progress, with the methods of a tqdm bar that we use.
 
     `unit` is a word in the plural.
-    Without `things`, call ``update`` after each step. It is a context manager, too.
+    Without `things`, call ``update`` after each step. The result is also a context manager.
     """
     if shown and LOG.isEnabledFor(logging.INFO) and not _is_terminal():
         return Lines(things, total, title, unit)
@@ -65,7 +66,7 @@ class Lines:
         self.close()
 
     def update(self, steps: int = 1) -> None:
-        """Count steps, and tell of them if the last line is some time ago."""
+        """Count steps, and log them if the last line was logged some time ago."""
         self._done += steps
         self._is_told = False
         ago = time.monotonic() - self._told

@@ -18,11 +18,11 @@ K, CANDIDATES = 3, 8
 
 
 def warm_up(*, everything: bool = False, progress: bool | None = None) -> float:
-    r"""Compile what is usually needed, so that later calls start at once.
+    r"""Compile what is usually needed, so that later calls do not have to.
 
     tailwise is compiled for the processor when it is first used, and the compiled code is kept on disk. This function
-    does it ahead of time, for instance when an image is built, by solving small problems. What is compiled already
-    takes no time.
+    does it ahead of time, for instance when an image is built, by solving small problems. Code that is already
+    compiled takes no time.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def warm_up(*, everything: bool = False, progress: bool | None = None) -> float:
 
 
 def _list_usual() -> list[tuple[str, Callable[[], object]]]:
-    """What most users call, in the kinds of arrays that they have."""
+    """What most users call, with the types of arrays that they pass."""
     from tailwise.inputs.candidates import MOST_WIDENED
     from tailwise.metrics import evaluate
     from tailwise.selection import select

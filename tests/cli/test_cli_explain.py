@@ -72,8 +72,8 @@ def test_a_run(data_folder, monkeypatch, capsys):
 
 
 FAULTS = {
-    "both": ([*EXPLAIN, "5", *FILES, "--label", "4"], "needs an INSTANCE or --label, one of them"),
-    "neither": ([*EXPLAIN, *FILES], "needs an INSTANCE or --label, one of them"),
+    "both": ([*EXPLAIN, "5", *FILES, "--label", "4"], "needs either an INSTANCE or --label"),
+    "neither": ([*EXPLAIN, *FILES], "needs either an INSTANCE or --label"),
     "no selection": ([*EXPLAIN, "5"], "Probabilities need --selection FILE and -u UTILITY"),
     "no such instance": (
         [*EXPLAIN, "200", *FILES],

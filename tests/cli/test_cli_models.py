@@ -389,7 +389,10 @@ REFUSED_EXPERIMENTS = {
         ("label-tree", "--model", "neighbours"),
         "The experiment label-tree needs a label tree. Got the model 'neighbours'. Use --model tree.",
     ),
-    "both": (("main", "--probabilities", "data/Y.tst.npz", "--model", "tree"), "--probabilities need no model."),
+    "both": (
+        ("main", "--probabilities", "data/Y.tst.npz", "--model", "tree"),
+        "--probabilities cannot be combined with options of a model.",
+    ),
     "name": (("main", "--model", "forest"), "--model must be one of tree"),
 }
 

@@ -333,7 +333,7 @@ def test_the_doctor_finds_fault(place, capsys, monkeypatch):
     assert main(["doctor"]) == 3
     out = capsys.readouterr().out
     assert "problem: The self-test chose wrong labels." in out
-    assert "problem: No folder for compiled code can be written. Set NUMBA_CACHE_DIR" in out
+    assert "problem: No folder for compiled code is writable. Set NUMBA_CACHE_DIR" in out
     assert "problem: This process may use less than 2 GB of memory." in out
 
 

@@ -30,7 +30,7 @@ def test_a_file_that_appears_while_selecting(folder, monkeypatch, capsys, output
     during(monkeypatch, "tailwise.datasets.save_selection", lambda: Path(output).write_text("thesis"))
     assert main([*SELECT, output]) == 2
     err = capsys.readouterr().err
-    assert f"{output} was created or came into use in the meantime. It was not changed." in err
+    assert f"{output} was created or put to use in the meantime. It was not changed." in err
     assert f"The result is in kept-{output}" in err
     assert Path(output).read_text() == "thesis"
     assert load_selection(f"kept-{output}").shape[0] == 200

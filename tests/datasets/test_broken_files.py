@@ -53,7 +53,7 @@ def test_a_file_as_folder(path):
 
 
 def test_a_directory(tmp_path):
-    assert_refused(tmp_path, r"must hold or match at least one file\. It does not\. Check the spelling")
+    assert_refused(tmp_path, r"must contain or match at least one file\. It does not\. Check the spelling")
 
 
 def test_no_permission(path, monkeypatch):

@@ -256,7 +256,7 @@ def test_a_selection_without_order_is_not_given_one(tmp_path):
     unranked = Chosen.of(CHOSEN.to_csr())
     for name in ("a.txt", "a.jsonl", "a-labels.npy"):
         with pytest.raises(
-            InputError, match=r"must have a format without an order of labels, as the selection has none\. Use \.npz"
+            InputError, match=r"must have a format without an order of labels: the selection has none\. Use \.npz"
         ):
             save_selection(tmp_path / name, unranked)
     for name in ("a.npz", "a.parquet"):

@@ -61,7 +61,7 @@ def test_a_file_goes_to_its_place(tmp_path):
 @pytest.mark.parametrize("name", ["a.txt", "b.txt"])
 def test_a_file_that_came_meanwhile_stays_and_ours_is_kept(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    message = rf"{name} was created or came into use .* in .*kept-a\.txt, .*kept-b\.txt\."
+    message = rf"{name} was created or put to use .* in .*kept-a\.txt, .*kept-b\.txt\."
     with pytest.raises(FileError, match=message):
         write_file("a.txt", "b.txt", meanwhile=lambda draft: (tmp_path / name).write_text("thesis"))
     assert files(tmp_path) == {name: "thesis", "kept-a.txt": "new", "kept-b.txt": "new"}

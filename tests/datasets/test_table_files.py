@@ -196,7 +196,7 @@ def test_parts_that_do_not_fit(in_folder):
     save("mixed/b.npz", np.eye(2))
     with pytest.raises(FileError, match=r"files of mixed must be of one kind\. Got csv \(a\.csv\), npz \(b\.npz\)"):
         tw.load("mixed")
-    with pytest.raises(FileError, match=r"nothing-\*\.csv must hold or match at least one file"):
+    with pytest.raises(FileError, match=r"nothing-\*\.csv must contain or match at least one file"):
         tw.load("nothing-*.csv")
     write("one.csv", HEADER + ROWS)
     write("two.csv", "doc,item_id,score\nu9,i7,0.5\n")

@@ -324,4 +324,4 @@ def test_command_on_a_local_cluster(client, store, tmp_path, capsys, monkeypatch
     assert main([*command, "-o", str(tmp_path / "c.npz"), "--local-cluster", "0"]) == 2
     assert "--local-cluster must be an integer of at least 1" in capsys.readouterr().err
     assert main([*command, "-o", str(tmp_path / "c.npz"), "--local-cluster", "1", "--scheduler", "x"]) == 2
-    assert "--scheduler and --local-cluster must not be given both" in capsys.readouterr().err
+    assert "--scheduler and --local-cluster must not both be given" in capsys.readouterr().err

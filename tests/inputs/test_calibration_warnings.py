@@ -24,8 +24,8 @@ def caught(call):
 
 def test_more_labels_than_the_training_data_have():
     (message,) = caught(lambda: tw.select(BOASTFUL, "ps-precision", 3, priors=TRAINING))
-    promised, density = BOASTFUL.sum() / 400, TRAINING.sum() / 400
-    assert f"promise {promised:.3g} labels per instance, the training labels have {density:.3g}" in message
+    implied, density = BOASTFUL.sum() / 400, TRAINING.sum() / 400
+    assert f"imply {implied:.3g} labels per instance, but the training labels have {density:.3g}" in message
     assert "Use shift_to_priors(probabilities, priors), or Calibrator" in message
     shifted = tw.shift_to_priors(BOASTFUL, TRAINING)
     assert caught(lambda: tw.select(shifted, "ps-precision", 3, priors=TRAINING)) == []
@@ -43,12 +43,12 @@ def test_few_instances_prove_nothing():
     assert caught(lambda: tw.select(BOASTFUL[:2], "ps-precision", 3, priors=TRAINING)) == []
 
 
-def test_fewer_true_positives_than_promised():
+def test_fewer_true_positives_than_implied():
     selection = tw.select(BOASTFUL, "macro-f1", 3)
     (message,) = caught(lambda: tw.evaluate(TRUTH, selection, ["macro-f1"], probabilities=BOASTFUL))
-    promised = np.take_along_axis(BOASTFUL, selection.labels, axis=1).sum()
+    implied = np.take_along_axis(BOASTFUL, selection.labels, axis=1).sum()
     true = np.take_along_axis(TRUTH, selection.labels, axis=1).sum()
-    assert f"promise {promised:,.0f} true positives among the chosen labels, {true:,.0f} are true" in message
+    assert f"imply {implied:,.0f} true positives among the chosen labels, but {true:,.0f} are true" in message
     assert "Fit a Calibrator" in message
 
 

@@ -195,7 +195,7 @@ def test_only_an_earlier_run_is_replaced_and_only_when_asked_for(data, tmp_path)
 
 def test_a_utility_without_a_name_is_refused_before_the_training(data, monkeypatch):
     monkeypatch.setattr(tw.LabelTree, "fit", lambda *arguments: pytest.fail("trained"))
-    with pytest.raises(UtilityError, match=r"utility must be one that has a name"):
+    with pytest.raises(UtilityError, match=r"utility must have a name"):
         tw.run(data, tw.utilities.MacroF1(weights={0: 2.0}), 2)
     with pytest.raises(TypeError, match="unexpected keyword argument 'on_pass'"):
         tw.run(data, "macro-f1", 2, on_pass=print)

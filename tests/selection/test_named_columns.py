@@ -47,5 +47,5 @@ def test_the_remedy_names_arguments_that_exist(path):
 
 @pytest.mark.parametrize("form", [tw.Candidates.of(np.eye(2)), np.eye(2), (np.eye(2, dtype=int), np.eye(2))])
 def test_what_has_no_columns(form):
-    with pytest.raises(InputError, match=r"name the columns of a table\. Got them with a .*\. Leave them out\."):
+    with pytest.raises(InputError, match=r"name the columns of a table\. Got them with a .*\. Omit them\."):
         tw.select(form, "precision", 1, instance="reader")

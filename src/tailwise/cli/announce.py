@@ -38,14 +38,14 @@ def usable_streams() -> Iterator[None]:
 
 
 def describe_written(path: str) -> str:
-    """Say how large a file is that was written; small ones in KB."""
+    """Say which file was written, and how large it is; in KB if small."""
     size = os.path.getsize(path)
     text = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, round(size / 1e3))} KB"
     return f"{text} written to {path}"
 
 
 def drop_output() -> None:
-    """Redirect standard output to nowhere, because the interpreter flushes it again at exit."""
+    """Discard further standard output, because the interpreter flushes it again at exit."""
     try:
         number = sys.stdout.fileno()
     except (OSError, ValueError, AttributeError):  # not a file, as in a notebook or a test
@@ -72,18 +72,18 @@ def _hold_numbers() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the smallest free descriptor, which is this one
+            os.open(os.devnull, os.O_RDWR)  # takes the smallest free descriptor, which is this one
 
 
 def _show_everything(stream: TextIO) -> None:
-    """Escape characters that the encoding lacks, like Greek letters in ASCII or undecodable file names, as \\x...."""
+    """Escape characters that the encoding lacks as \\x..: undecodable bytes, and Greek letters in ASCII, say."""
     if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
         stream.reconfigure(errors="backslashreplace")
 
 
 @contextmanager
 def messages_shown(level: int, *, as_json: bool = False) -> Iterator[None]:
-    """Print messages of the package from this level on to standard error: compilation, progress, what a search does."""
+    """Print the package's messages of at least this level to standard error: compilation, progress, search stages."""
     log, handler = logging.getLogger("tailwise"), _Printer(as_json=as_json)
     before, warned = log.level, warnings.showwarning
     log.addHandler(handler)
@@ -111,7 +111,7 @@ def tell(words: str, level: int = logging.INFO, *, as_json: bool = False) -> Non
 
 
 def without_controls(text: str) -> str:
-    """Escape control characters, except line ends; a name in a file may hold some to steer a terminal."""
+    """Escape control characters except line ends; names in a file could otherwise control the terminal."""
     return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
@@ -125,6 +125,6 @@ class _Printer(logging.Handler):
         tell(f"{message[0].lower()}{message[1:]}", record.levelno, as_json=self._as_json)
 
     def show_warning(self, message: Warning | str, *where: Any) -> None:
-        """Print a warning without its place in the code, which is of no use to users of the command."""
+        """Print a warning without its source location, which is of no use to users of the command."""
         words = str(message) if self._as_json else f"warning: {message}"
         tell(words, logging.WARNING, as_json=self._as_json)

@@ -15,9 +15,9 @@ examples:
   tailwise calibrate held-out.npz held-out-labels.npz -o calibrator.npz
       fit a calibrator to labels that the model was not trained on
   tailwise calibrate held-out.npz held-out-labels.npz -o calibrator.npz --apply probabilities.npz --to calibrated.npz
-      and calibrate other probabilities of the same model
+      also calibrate other probabilities of the same model
   tailwise calibrate --use calibrator.npz --apply probabilities.npz --to calibrated.npz
-      the same with a calibrator that was fitted before
+      the same with a calibrator that was fitted earlier
 """
 
 
@@ -75,7 +75,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _calibrate(options: argparse.Namespace, drafts: dict[str, Any]) -> list[str]:
-    """Fit or load a calibrator, write what was asked for, and say what was done."""
+    """Fit or load a calibrator, write the requested outputs, and report what was done."""
     from tailwise.datasets import save
     from tailwise.inputs.candidates import Candidates
     from tailwise.models import Calibrator
@@ -94,14 +94,14 @@ def _calibrate(options: argparse.Namespace, drafts: dict[str, Any]) -> list[str]
 
 
 def _columns_to_apply(options: argparse.Namespace) -> Any:
-    """The columns of the file to calibrate: those that were named, unless they are only those of the held-out batch."""
+    """The columns of the file to calibrate: those that were given, unless only the held-out batch has them."""
     from tailwise.inputs.paths import columns_there
 
     return options.columns if options.use is not None else columns_there(options.apply, options.columns)
 
 
 def _fit(options: argparse.Namespace) -> tuple[Calibrator, list[str]]:
-    """Fit a calibrator, and say how well it does."""
+    """Fit a calibrator, and report how well it does."""
     from tailwise.inputs.paths import Source
     from tailwise.metrics.placed_truth import place_truth
     from tailwise.models import Calibrator, reliability

@@ -23,13 +23,13 @@ examples:
   tailwise certify probabilities.npz chosen.npz -u macro-f1 -k 5 --max-seconds 60 --json
       for programs: value, upper bound and gap
 
-The selection is judged as it is; nothing is selected. To select and prove in one go, use tailwise select --certify.
+The selection is judged as it is and not changed. To select and certify in one go, use tailwise select --certify.
 """
 
 
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
-    what = "Prove how much better a selection could be at most: an upper bound for every selection."
+    what = "Prove how much better, at most, a selection could be: an upper bound on the utility of every selection."
     parser = add_command(commands, "certify", EXAMPLES, help="how much better a selection could be", description=what)
     parser.add_argument("probabilities", metavar="PROBS", help="label probabilities, in any format")
     parser.add_argument("selection", metavar="SELECTION", help="the selection, in any format")
@@ -38,10 +38,10 @@ def add_parser(commands: Any) -> None:
     add_judged_options(parser)
     parser.add_argument("--expectation", default="auto", help="auto, semi or exact (default: %(default)s)")
     parser.add_argument("--fill", default="auto", help="as for tailwise select (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=100, help="price updates at most (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=100, help="maximum price updates (default: %(default)s)")
     gap = "stop when the bound is within this share of the value (default: %(default)s)"
     parser.add_argument("--target-gap", type=float, default=1e-3, help=gap)
-    seconds = "stop after this time; the bound so far is valid (exit code 4)"
+    seconds = "stop after this many seconds; the bound so far is valid (exit code 4)"
     parser.add_argument("--max-seconds", type=float, metavar="S", help=seconds)
     parser.add_argument("--workers", type=int, help="number of threads (default: all cores)")
     add_json_option(parser)
@@ -60,7 +60,7 @@ def _run(options: argparse.Namespace) -> int:
     if certificate.interrupted:
         return INTERRUPTED
     if not certificate.finished:
-        LOG.warning("stopped after --max-seconds %g; the bound is valid, and may be loose", options.max_seconds)
+        LOG.warning("stopped after --max-seconds %g; the bound is valid, but may be loose", options.max_seconds)
         return NOT_IN_TIME
     return DONE
 

@@ -20,16 +20,16 @@ class CommandParser(argparse.ArgumentParser):
     """A parser whose options may come from a file; those of the command line win."""
 
     takes_config = False
-    build_all: Callable[[], CommandParser]  # of all commands, where this one may be alone
+    build_all: Callable[[], CommandParser]  # of all commands; this parser may have only one of them
 
     def let_find_others(self, build_all: Callable[[], CommandParser]) -> None:
-        """Let the commands below this parser look up what options the others have, so that a file serves several."""
+        """Let the commands of this parser look up the options of the others, so that one file can serve several."""
         for each in _walk(self):
             each.build_all = build_all
 
     @cached_property
     def all_options(self) -> dict[str, frozenset[str]]:
-        """The options of every command that takes a file, by its table."""
+        """The options of every command that accepts a file, by the name of its table."""
         commands = [each for each in _walk(self.build_all()) if each.takes_config]
         return {"-".join(each.prog.split()[1:]): frozenset(each._find_actions()) for each in commands}
 
@@ -52,7 +52,7 @@ class CommandParser(argparse.ArgumentParser):
         return options, others
 
     def _set_values(self, path: str) -> dict[str, Any]:
-        """Make the values of a file the defaults; return those of repeated options, to which argparse would add."""
+        """Make the values of a file the defaults; return those of repeatable options, which argparse would extend."""
         file = ConfigFile(path, self.prog.split()[1:])
         if file.has_other_tables:
             file.check_tables(sorted(self.all_options))
@@ -94,11 +94,11 @@ class ConfigFile:
         return not self._tables.keys() <= {self._own_table}
 
     def is_at_top(self, key: str) -> bool:
-        """Whether a key stands at the top of the file only, where it is for all commands that have it."""
+        """Whether a key is only at the top of the file, where it applies to all commands that have it."""
         return key not in self._tables.get(self._own_table, {})
 
     def check_tables(self, known: list[str]) -> None:
-        """Refuse a table that is named after no command."""
+        """Refuse a table that is not named after a command."""
         import difflib
 
         for name in self._tables:
@@ -114,7 +114,7 @@ class ConfigFile:
         return f"{self.path}, line {numbers[0]}" if numbers else self.path
 
     def refuse_key(self, key: str, actions: Mapping[str, argparse.Action]) -> None:
-        """Refuse a key that is no option of the command; the help may show another name, as DIR for data."""
+        """Refuse a key that is not an option of the command; the help may show another name, such as DIR for data."""
         near = _find_near(key, actions)
         hint = f"Did you mean {near}?" if near else f"It has: {', '.join(sorted(actions))}."
         msg = f"{self._place(key)}: {key} is not an option of tailwise {self._command}. {hint}"
@@ -130,7 +130,7 @@ class ConfigFile:
             return self._convert_one(key, value, action)
         n_values = action.nargs if isinstance(action.nargs, int) else None
         if action.nargs == "+" and not isinstance(value, list):
-            value = [value]  # one of several
+            value = [value]  # a repeatable option
         if not isinstance(value, list) or n_values not in (None, len(value)) or not value:
             self._refuse_value(key, f"a list{f' of {n_values} values' if n_values else ''}", value)
         return [self._convert_one(key, each, action) for each in value]
@@ -173,7 +173,7 @@ def _find_path(arguments: Sequence[str] | None) -> str | None:
     finder.add_argument(FLAG)
     try:
         return finder.parse_known_args(arguments)[0].config
-    except argparse.ArgumentError:  # without a file name, about which the parser of the command complains
+    except argparse.ArgumentError:  # without a file name, which the parser of the command reports
         return None
 
 
@@ -186,14 +186,14 @@ def _walk(parser: CommandParser) -> Iterator[CommandParser]:
 
 
 def _names_of(action: argparse.Action) -> list[str]:
-    """List the keys of an option: its long names, or that of its place; a letter only where it has no long name."""
+    """List the keys of an option: its long names, or the name of the argument; a letter only if it has no long name."""
     long = [flag[2:] for flag in action.option_strings if flag.startswith("--")]
     names = long or [flag[1:] for flag in action.option_strings] or [action.dest]
     return [name for name in names if name not in NOT_IN_A_FILE]
 
 
 def _find_near(key: str, actions: Mapping[str, argparse.Action]) -> str | None:
-    """The key that a wrong one is likely to stand for: of the name in the help, of a letter, or one much like it."""
+    """The key that a wrong one was probably meant to be: by its name in the help, its letter, or a similar spelling."""
     import difflib
 
     word = key.replace("_", "-").lower()

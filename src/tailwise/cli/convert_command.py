@@ -12,15 +12,15 @@ EXAMPLES = """\
 examples:
   tailwise convert probabilities.npz probabilities.parquet
   tailwise convert scores.csv --columns user_id,item_id,score scores.jsonl.gz
-      columns with names of your own
+      columns with other names
   tailwise convert suggestions/ suggestions.parquet --label-names subjects.csv --language en
       a folder of Annif's suggestions, with the titles of a vocabulary
   tailwise convert part-1.parquet part-2.parquet all.csv
       several files as one
   tailwise convert parts/ batch.store
-      a store, which select maps instead of reading it: for batches larger than memory
+      a store, which select maps instead of reading: for batches larger than memory
   tailwise convert parts/ batch.store --by-label
-      the same, with the candidates by label as well, for label passes and proofs
+      the same, with the candidates by label as well, for label passes and certificates
   tailwise convert chosen.npz - | head
       CSV on standard output
 """
@@ -37,7 +37,7 @@ def add_parser(commands: Any) -> None:
     add_columns_option(parser)
     add_names_options(parser)
     parser.add_argument("--format", help="format of OUT, if its suffix is ambiguous: records, predictions, ...")
-    by_label = "store the candidates a second time, by label, for label passes and proofs (10 bytes each)"
+    by_label = "store the candidates a second time, by label, for label passes and certificates (10 bytes each)"
     parser.add_argument("--by-label", action="store_true", help=by_label)
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
     parser.set_defaults(run=_run)

@@ -1,4 +1,4 @@
-"""``tailwise demo``: what tailwise is for, on a synthetic data set with a long tail."""
+"""``tailwise demo``: what tailwise does, on a synthetic data set with a long tail."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BUDGETS = (1, 3, 5)
 EXAMPLES = """\
 examples:
   tailwise demo
-      four strategies, one record explained, a proof; writes a report page and a picture
+      four strategies, one record explained, a certificate; writes a report page and a picture
   tailwise demo --full
       all strategies of the paper, all metrics, three budgets
   tailwise demo --seed 7 --out elsewhere
@@ -63,13 +63,13 @@ Columns
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     description = (
-        "Show on a synthetic long-tailed data set what tailwise does: four strategies, one record explained, a proof, "
-        "a report page and a picture."
+        "Show what tailwise does on a synthetic long-tailed data set: four strategies, one record explained, "
+        "a certificate, a report page and a picture."
     )
-    what = "see what it does, on synthetic data"
+    what = "see what tailwise does, on synthetic data"
     parser = add_command(commands, "demo", EXAMPLES, help=what, description=description)
     parser.add_argument(
-        "--out", default="tailwise-demo", metavar="DIR", help="folder of the files (default: %(default)s)"
+        "--out", default="tailwise-demo", metavar="DIR", help="folder to write the files to (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the data set (default: %(default)s)")
     parser.add_argument("--full", action="store_true", help="all strategies, metrics and budgets")

@@ -1,4 +1,4 @@
-"""``tailwise doctor``: whether this machine is fit for tailwise."""
+"""``tailwise doctor``: check this machine and installation."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ examples:
   tailwise doctor
       versions, cores, memory, the folder of compiled code, extras, and a small test
   tailwise doctor --json > machine.json
-      the same for programs, and for reports of bugs
+      the same as JSON, for programs and bug reports
 
-The exit code is 3 if the test fails, or if something should be changed; the last lines tell what.
+The exit code is 3 if the test fails or if something should be changed; the last lines say what.
 """
 
 
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
-    what = "Show what tailwise finds on this machine, and try it out on three instances."
+    what = "Show what tailwise finds on this machine, and test it on three instances."
     parser = add_command(commands, "doctor", EXAMPLES, help="check this machine and installation", description=what)
     add_json_option(parser)
     parser.set_defaults(run=_run)

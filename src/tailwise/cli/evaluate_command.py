@@ -41,10 +41,10 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--labels", default="all", help="average macro metrics over all labels, or only those present")
     parser.add_argument("--zero-division", type=float, default=0.0, help="value of 0/0: 0, 1 or nan (default: 0)")
     parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
-    add_propensity_option(parser, "0.55 1.5; those of a benchmark: tailwise data list")
+    add_propensity_option(parser, "0.55 1.5; for a benchmark, see tailwise data list")
     parser.add_argument("--probabilities", metavar="FILE", help="label probabilities, to also compute expected values")
     parser.add_argument("--filter", metavar="FILE", help="pairs of instance and label to exclude")
-    parser.add_argument("--label-names", metavar="FILE", help="one name per line, for files that name their labels")
+    parser.add_argument("--label-names", metavar="FILE", help="names of the labels, one per line, if files name them")
     parser.add_argument(
         "--columns",
         type=parse_columns,

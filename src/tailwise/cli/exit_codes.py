@@ -1,4 +1,4 @@
-"""Exit codes of commands, and the words and codes of errors."""
+"""Exit codes of commands, and the messages and codes of errors."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ HELP = """\
 exit codes:
   0    done
   2    invalid input or options; the message explains how to fix it
-  3    the machine: no space, no memory, or no permission to read or write
-  4    not finished in time (--max-seconds); the best so far is given
+  3    a problem of the machine: no space, no memory, or no permission to read or write
+  4    not finished in time (--max-seconds); the best result so far is given
   70   internal error: please report it with the output of the command when TAILWISE_DEBUG=1 is set
   130  interrupted by Ctrl-C
   141  the output pipe was closed

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tailwise.models.choosing import Wish
 
 NAMES = {
-    "head-labels": "all labels versus head labels: which metrics change if a model never predicts the tail",
+    "head-labels": "all labels versus head labels: which metrics change if a model never predicts tail labels",
     "main": "the main table: strategies and metrics at k = 1, 3, 5, 10, with exact expectations and certificates",
     "extended": "the same with greedy strategies and macro-recall with priors, mean and deviation over 5 seeds",
     "true-labels": "the strategies with true labels as probabilities",
@@ -65,7 +65,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-k", type=int, nargs="+", metavar="K", help="labels per instance (default: as in the paper)")
     parser.add_argument("--seeds", type=int, metavar="N", help="number of seeds (default: as in the paper)")
     parser.add_argument("--second", nargs="+", metavar="UTILITY", help="mixed only: utilities to mix with precision")
-    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it holds an experiment")
+    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it contains an experiment")
     add_column_options(parser)
     add_model_options(parser, default="tree, as in the paper")
     parser.set_defaults(run=_run)
@@ -104,7 +104,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _read_wish(options: argparse.Namespace) -> Wish:
-    """Return the model that is asked for: a label tree, as in the paper, or another one."""
+    """Return the requested model: a label tree, as in the paper, or another one."""
     from tailwise.errors import InputError
     from tailwise.inputs.checks import check_choice
     from tailwise.model_names import MODELS
@@ -112,7 +112,7 @@ def _read_wish(options: argparse.Namespace) -> Wish:
 
     given = read_model_options(options)
     if options.probabilities is not None and any(given.values()):
-        msg = "--probabilities need no model. Got options of a model. Omit either."
+        msg = "--probabilities cannot be combined with options of a model. Got both. Omit one of them."
         raise InputError(msg)
     name = given["model"] or ("ensemble" if options.embeddings else "tree")
     check_choice("--model", name, tuple(MODELS))

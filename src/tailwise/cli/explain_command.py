@@ -19,12 +19,12 @@ examples:
   tailwise explain first-run --label "Comets"
       where a label was chosen, and what it gains there
   tailwise explain probabilities.npz 17 --selection chosen.npz -u macro-f1
-      for any selection of these probabilities, of tailwise or of another tool
+      for any selection from these probabilities, made by tailwise or by another tool
   tailwise explain probabilities.npz 17 --selection chosen.npz -u macro-f1 --priors train-labels.npz --json
-      with training frequencies, for programs
+      with training frequencies, as JSON
 
-Instances are given by name if the file names them, else by number, from 0. Gains are those at the final totals: what
-the utility of the whole batch would lose without a chosen label, or gain by another one.
+Give an instance by name if the file names its instances, otherwise by number, from 0. Gains refer to the final totals:
+what the utility of the whole batch would lose without a chosen label, or gain from another one.
 """
 
 
@@ -36,11 +36,11 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("instance", metavar="INSTANCE", nargs="?", help="name or number of an instance")
     parser.add_argument("--label", help="explain this label instead: its name or number")
     parser.add_argument("--selection", metavar="FILE", help="the selection, for probabilities")
-    parser.add_argument("-u", "--utility", help="what the selection is to maximise, for probabilities")
-    parser.add_argument("-k", type=parse_budget, help="labels per instance (default: as many as the selection holds)")
+    parser.add_argument("-u", "--utility", help="what the selection should maximise, for probabilities")
+    parser.add_argument("-k", type=parse_budget, help="labels per instance (default: as many as the selection has)")
     add_judged_options(parser)
     parser.add_argument("--expectation", default="exact", help="exact or semi (default: %(default)s)")
-    parser.add_argument("--others", type=int, default=5, help="how many others to explain (default: %(default)s)")
+    parser.add_argument("--others", type=int, default=5, help="how many other labels to explain (default: %(default)s)")
     add_json_option(parser)
     parser.set_defaults(run=_run)
 
@@ -50,7 +50,7 @@ def _run(options: argparse.Namespace) -> int:
     from tailwise.runs.record import as_json, describe_versions
 
     if (options.instance is None) == (options.label is None):
-        msg = "tailwise explain needs an INSTANCE or --label, one of them. Add one, or omit one."
+        msg = "tailwise explain needs either an INSTANCE or --label. Give exactly one of them."
         raise InputError(msg)
     explainer, priors = _open(options)
     if options.label is None:
@@ -67,7 +67,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _open(options: argparse.Namespace) -> tuple[Explainer, Any]:
-    """Return the explainer of a run or of files, and the training frequencies."""
+    """Return the explainer for a run or for files, and the training frequencies."""
     from tailwise.errors import InputError
     from tailwise.runs.explain_run import explainer_of_run
     from tailwise.runs.run_folder import is_run

@@ -1,4 +1,4 @@
-"""Probabilities and a selection of them from files, which a command judges: their options, and reading them."""
+"""Files of probabilities and of a selection that a command judges: their options, and how they are read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_judged_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how the files are to be read, and what could not be chosen."""
+    """Add the options that say how to read the files, and what could not be chosen."""
     parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
     parser.add_argument("--exclude", metavar="FILE", help="pairs that could not be chosen, as for tailwise select")
     add_names_options(parser)
@@ -23,7 +23,7 @@ def add_judged_options(parser: argparse.ArgumentParser) -> None:
 
 
 class JudgedFiles(NamedTuple):
-    """Probabilities, a selection of them, training frequencies, and what could not be chosen."""
+    """Probabilities, a selection, training frequencies, and what could not be chosen."""
 
     candidates: Candidates
     chosen: Chosen

@@ -1,4 +1,4 @@
-"""Entry point of the command line: parses it, runs a command, and converts errors to exit codes (exit_codes.py)."""
+"""Entry point of the command line: parse it, run a command, and convert errors to exit codes (exit_codes.py)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DESCRIPTION = "Choose the k labels to predict for each instance so that a utilit
 EXAMPLES = """\
 examples:
   tailwise demo
-      compare all strategies on a synthetic long-tailed data set
+      what tailwise does, on a synthetic long-tailed data set
   tailwise select probabilities.npz -u macro-f1 -k 5 -o chosen.npz
       five labels per instance that maximise expected macro-F1
   tailwise evaluate truth.npz chosen.npz
@@ -33,16 +33,16 @@ examples:
   tailwise report first-run
       a page about the run: what was chosen, why, and the trade-off
   tailwise data list
-      the benchmarks that can be downloaded, or imitated by synthetic data
+      the benchmarks that can be downloaded, or replaced by synthetic data of the same size
 """
 
-# Each is in a file of its own, which is imported when it is asked for.
+# Each is in a file of its own, which is imported only when that command is used.
 COMMANDS = (
     *("select", "evaluate", "certify", "convert", "explain", "trade-off", "train", "predict", "calibrate"),
     *("run", "experiment", "report", "data", "demo", "warm-up", "doctor"),
 )
 DEBUG = "TAILWISE_DEBUG"  # if set to 1, every error shows its traceback
-QUIET = "TAILWISE_QUIET"  # if set to 1, no command tells anything but warnings and errors
+QUIET = "TAILWISE_QUIET"  # if set to 1, commands print only warnings and errors
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -90,7 +90,7 @@ def _explain(error: BaseException, log: argparse.Namespace) -> int:
 
 
 def _asks_for_json(arguments: Sequence[str] | None) -> bool:
-    """Whether messages are to be JSON, for those about the options themselves; a configuration may say so, too."""
+    """Whether messages about the options themselves should be JSON, by an option or by a configuration file."""
     words = " ".join(sys.argv[1:] if arguments is None else map(os.fsdecode, arguments))
     return "--log-format json" in words or "--log-format=json" in words
 
@@ -100,7 +100,7 @@ def _is_set(variable: str) -> bool:
 
 
 def _build_parser(command: str | None = None) -> CommandParser:
-    """Return the parser of one command, or of all if there is none of this name."""
+    """Return the parser of one command, or of all commands if none has this name."""
     parser = CommandParser(
         prog="tailwise",
         description=DESCRIPTION,

@@ -1,4 +1,4 @@
-"""The options that say which model to train, and those of label trees."""
+"""The options that choose the model to train, and those of label trees."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def add_model_options(parser: argparse.ArgumentParser, default: str = "an ensemb
         action="append",
         type=_parse_option,
         metavar="KEY=VALUE",
-        help="a parameter of the model, or of a part of it: n_neighbours=50, tree__C=1, features__words=[1,2]; "
+        help="a parameter of the model or of one of its parts: n_neighbours=50, tree__C=1, features__words=[1,2]; "
         "may be repeated",
     )
     group.add_argument(
         "--embeddings",
         metavar="ENCODER",
-        help="folder or name of an encoder of texts, for neighbours among its vectors and a classifier",
+        help="folder or name of a text encoder, for neighbours by its vectors and a classifier",
     )
     trees = parser.add_argument_group("label tree, alone or in an ensemble (defaults are those of tailwise.LabelTree)")
     for name, (kind, words) in TREE_OPTIONS.items():

@@ -37,18 +37,20 @@ def add_command(
 
 def _add_common_options(parser: argparse.ArgumentParser) -> None:
     common = parser.add_argument_group("messages and configuration")
-    common.add_argument("--config", metavar="FILE", help="TOML file with options of this command; given ones win")
-    common.add_argument("--quiet", action="store_true", help="no progress, no notices, no summary")
-    common.add_argument("--verbose", action="store_true", help="tell more of what is done, on standard error")
     common.add_argument(
-        "--log-format", choices=["text", "json"], default="text", help="of messages (default: %(default)s)"
+        "--config", metavar="FILE", help="TOML file with options of this command; those on the command line win"
+    )
+    common.add_argument("--quiet", action="store_true", help="no progress, no notices, no summary")
+    common.add_argument("--verbose", action="store_true", help="report every step on standard error")
+    common.add_argument(
+        "--log-format", choices=["text", "json"], default="text", help="format of messages (default: %(default)s)"
     )
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
     """Add --json, with which standard output is one JSON object."""
     parser.add_argument(
-        "--json", action="store_true", help="print one JSON object: figures, decisions, versions of packages"
+        "--json", action="store_true", help="print one JSON object: results, decisions, package versions"
     )
 
 
@@ -68,9 +70,9 @@ def add_search_options(parser: argparse.ArgumentParser, *, on_tree: bool = False
     )
     search.add_argument("--method", default="auto", help=f"{methods} (default: %(default)s)")
     search.add_argument("--expectation", default="auto", help="auto, semi or exact (default: %(default)s)")
-    search.add_argument("--init", default="top", help="start of the ascent: top, random, greedy (default: %(default)s)")
+    search.add_argument("--init", default="top", help="start of the search: top, random, greedy (default: %(default)s)")
     search.add_argument(
-        "--tolerance", type=float, default=1e-7, help="stop when a pass gains less (default: %(default)s)"
+        "--tolerance", type=float, default=1e-7, help="stop when a pass gains less than this (default: %(default)s)"
     )
     search.add_argument("--max-passes", type=int, default=100, help="maximum number of passes (default: %(default)s)")
     search.add_argument(
@@ -84,7 +86,9 @@ def add_search_options(parser: argparse.ArgumentParser, *, on_tree: bool = False
         "--fill", default="auto", help="how to fill empty slots: auto, least-loss or none (default: %(default)s)"
     )
     search.add_argument("--workers", type=int, help="number of threads (default: all cores)")
-    search.add_argument("--certify", action="store_true", help="prove a bound on the distance to the optimum")
+    search.add_argument(
+        "--certify", action="store_true", help="prove how far, at most, the selection is from the optimum"
+    )
     search.add_argument("--seed", type=int, default=0, help="seed of the visiting order (default: %(default)s)")
 
 
@@ -228,7 +232,7 @@ def _parse_parameter(text: str) -> float:
 
 
 def check_sizes(options: argparse.Namespace, *names: str) -> None:
-    """Refuse options that are given but below 1."""
+    """Refuse options that are below 1."""
     from tailwise.inputs.checks import check_size
 
     for name in names:

@@ -21,7 +21,7 @@ examples:
   tailwise predict trained.model features.npz -o probabilities.npz
       the 100 most probable labels of each instance
   tailwise predict trained.model titles.txt -o probabilities.csv
-      of texts, if the model was trained on texts: a line for each, or a column of .csv, .tsv or .jsonl
+      for a model that was trained on texts: one text per line, or a column of .csv, .tsv or .jsonl
   tailwise predict trained.model features.npz -o probabilities.npz --top 20 --beam 10
       faster for a label tree, with nearly the same result
   tailwise predict trained.model features.npz -o probabilities.npz --calibrator calibrator.npz
@@ -29,9 +29,9 @@ examples:
   tailwise predict trained.model test.txt -o probabilities.jsonl
       other formats, determined by suffixes; labels in the file of features are ignored
 
-Names of labels, if the model knows any, are written by formats that hold names: .csv, .tsv, .json, .jsonl, .parquet,
-.store and, for names without blanks, .txt. So are the ids of texts, from a column or key named id, doc_id, document_id
-or record_id, except by .txt.
+Label names, if the model has any, are written to formats that can hold them: .csv, .tsv, .json, .jsonl, .parquet,
+.store and, for names without blanks, .txt. The same formats except .txt also get the ids of texts, from a column or key
+named id, doc_id, document_id or record_id.
 """
 
 
@@ -39,7 +39,7 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     what = "Predict the probabilities of the most probable labels with a trained model, for tailwise select."
     parser = add_command(commands, "predict", EXAMPLES, help="predict label probabilities", description=what)
-    parser.add_argument("model", metavar="MODEL", help="file that tailwise train or tailwise run wrote")
+    parser.add_argument("model", metavar="MODEL", help="model file written by tailwise train or tailwise run")
     parser.add_argument("features", metavar="X", help="features of the instances in any format, or texts")
     parser.add_argument(
         "-o",
@@ -90,7 +90,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _read_beam(model: Any, beam: int | None) -> dict[str, int]:
-    """Return the beam width as an option; refuse it for models without a tree to search."""
+    """Return the beam width as a keyword argument; refuse it for models without a tree to search."""
     from tailwise.models.choosing import Choice, inner_model, needed_tree
 
     if beam is None:
@@ -101,7 +101,7 @@ def _read_beam(model: Any, beam: int | None) -> dict[str, int]:
 
 
 def _reserve(output: str, found: Format, *, overwrite: bool) -> AbstractContextManager[Path]:
-    """Claim the file or the store to write, before the work."""
+    """Claim the output file or store before the work starts."""
     from tailwise.datasets.formats.disk import check_place
     from tailwise.datasets.formats.output_files import check_free, reserved_file
     from tailwise.datasets.formats.output_folders import claimed_folder
@@ -126,14 +126,14 @@ def _write(draft: Path, output: str, found: Format, contents: Contents) -> None:
 
 
 def _holds_ids(found: Format) -> bool:
-    """Whether files of the format hold the ids of instances; else these are numbered, as they come."""
+    """Whether files of the format hold instance ids; otherwise instances are numbered in order."""
     from tailwise.datasets.formats.registry import NAMES
 
     return NAMES in found.holds and found.names_instances
 
 
 def _names_for(found: Format, model: Any) -> Any:
-    """Return the names of the labels if files of the format can hold them; else labels are written as numbers."""
+    """Return the label names if files of the format can hold them; otherwise labels are written as numbers."""
     from tailwise.datasets.formats.registry import NAMES
     from tailwise.errors import InputError
 

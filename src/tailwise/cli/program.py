@@ -1,4 +1,4 @@
-"""The program ``tailwise``: a process that starts and ends quickly, and can be interrupted from its first moment."""
+"""The program ``tailwise``: a process that starts and ends quickly, and can be interrupted from the start."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run() -> NoReturn:
 
 
 class _LoadedWhenUsed:
-    """Finds modules that are rarely used as usual, but has them loaded when something in them is asked for."""
+    """Finds rarely used modules as usual, but loads them only when one of their attributes is accessed."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -51,18 +51,18 @@ class _LoadedWhenUsed:
 
 
 def _end_at_once(number: int, frame: FrameType | None) -> NoReturn:
-    """Handle a signal before the command does so itself: nothing has been begun, so nothing is left to clean up."""
+    """Handle a signal before the command does so itself: nothing has been started, so there is nothing to clean up."""
     os.write(2, b"tailwise: interrupted\n")
     os._exit(CODES[number])
 
 
 def _end(code: int) -> NoReturn:
-    """End the process without taking down the interpreter object by object, which took a sixth of a small command."""
+    """End the process without tearing down the interpreter, which took a sixth of the time of a small command."""
     for number in CODES:
         signal.signal(number, signal.SIG_IGN)  # the command is done, and its exit code stands
     atexit._run_exitfuncs()
     for stream in filter(None, (sys.stdout, sys.stderr)):
-        with suppress(OSError, ValueError):  # closed; what matters has been written before, and failures reported
+        with suppress(OSError, ValueError):  # closed; by now everything is written, and failures are reported
             stream.flush()
     os._exit(code)
 

@@ -17,9 +17,9 @@ examples:
   tailwise report first-run -o page.html --alphas 0,0.5,0.9,0.99,1
       faster, with fewer points on the trade-off curve
   tailwise report --probabilities probabilities.npz --selection chosen.npz --truth truth.npz --texts titles.txt
-      from the files of any model: records and labels to search, with explanations and downloads
+      from the files of any model: searchable records and labels, with explanations and downloads
 
-RUN_DIR is a folder that tailwise run or tailwise experiment wrote. For a run, this command computes the trade-off
+RUN_DIR is a folder written by tailwise run or tailwise experiment. For a run, this command computes the trade-off
 curve, with one selection for each alpha. It needs plotly: pip install 'tailwise[plot]'
 """
 
@@ -32,7 +32,9 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     what = "Write a self-contained HTML page about a run: what was chosen, why, and the trade-off."
     parser = add_command(commands, "report", EXAMPLES, help="write an HTML page about a run", description=what)
-    parser.add_argument("folder", nargs="?", metavar="RUN_DIR", help="folder that tailwise run or experiment wrote")
+    parser.add_argument(
+        "folder", nargs="?", metavar="RUN_DIR", help="folder written by tailwise run or tailwise experiment"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: report.html, in RUN_DIR)")
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     parser.add_argument(
@@ -40,7 +42,7 @@ def add_parser(commands: Any) -> None:
     )
     files = parser.add_argument_group("from the files of any model, instead of RUN_DIR")
     files.add_argument("--probabilities", metavar="FILE", help="label probabilities, in any format")
-    files.add_argument("--selection", metavar="FILE", help="the chosen labels, of tailwise or any other tool")
+    files.add_argument("--selection", metavar="FILE", help="the chosen labels, from tailwise or any other tool")
     files.add_argument("--truth", metavar="FILE", help="true labels")
     files.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
     files.add_argument("--exclude", metavar="FILE", help="pairs that could not be chosen, as for tailwise select")
@@ -50,7 +52,7 @@ def add_parser(commands: Any) -> None:
     add_column_options(files, labels=False)
     add_names_options(files)
     add_columns_option(files)
-    files.add_argument("-u", "--utility", help="by what gains are measured (default: macro-f1)")
+    files.add_argument("-u", "--utility", help="utility by which gains are measured (default: macro-f1)")
     files.add_argument("--title", help="headline of the page (default: Labels, record by record)")
     parser.set_defaults(run=_run)
 
@@ -107,7 +109,7 @@ def _report_folder(options: argparse.Namespace) -> int:
 
 
 def _refuse_options_of_files(options: argparse.Namespace) -> None:
-    """Refuse what a page about a run does not use; what a configuration says may be for other commands."""
+    """Refuse options that a page about a run does not use; those in a configuration may be for other commands."""
     from tailwise.errors import InputError
 
     names = ONLY_OURS if options.config is not None else (*ONLY_OURS, *OF_FILES)
@@ -115,7 +117,7 @@ def _refuse_options_of_files(options: argparse.Namespace) -> None:
     if given is not None:
         msg = (
             f"--{given.replace('_', '-')} can only be given with --probabilities and --selection. Got it with the "
-            f"folder {options.folder}, which holds what its page shows. Omit it, or give the files of the folder: "
+            f"folder {options.folder}, which has all that its page needs. Omit it, or give the files of the folder: "
             "--probabilities FILE --selection FILE."
         )
         raise InputError(msg)

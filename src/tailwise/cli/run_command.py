@@ -29,21 +29,20 @@ examples:
   tailwise run data -u macro-f1 -k 5 -o second-run --calibration context --certify
       with calibrated probabilities, and a proven bound on the distance to the optimum
   tailwise run data -u macro-f1 -k 5 -o third-run --model tree --n-trees 3
-      with label trees alone; --model-option KEY=VALUE sets any parameter of a model
+      with label trees only; --model-option KEY=VALUE sets any parameter of a model
   tailwise run data -u macro-f1 -k 5 -o fourth-run --embeddings all-MiniLM-L6-v2
-      on texts, also with the vectors of a pretrained encoder, given by name or as a folder
+      on texts, with the vectors of a pretrained encoder as well, given by name or as a folder
   tailwise run data -u coverage -k 5 -o fifth-run --method tree
-      greedily on a label tree itself, without a shortlist
+      greedily on the label tree itself, without a shortlist
 
 DIR holds X.trn.npz, Y.trn.npz and X.tst.npz, sparse matrices as scipy.sparse.save_npz writes them; optionally
 Y.tst.npz, without which nothing is evaluated, and labels.txt, with one label name per line. Or it holds train.txt and
 test.txt of the Extreme Classification Repository; tailwise data info DIR lists what is found. A filter file is not
 applied. Instead of features there may be texts: texts.trn.txt and texts.tst.txt with a text per line, or train and test
-as .tsv (an Annif corpus), .csv or .jsonl with the columns text and labels; without labels of test, nothing is
-evaluated.
+as .tsv (an Annif corpus), .csv or .jsonl with the columns text and labels; without test labels, nothing is evaluated.
 
 OUT becomes a folder with model.tailwise, probabilities.npz (except with --method tree), selection.npz, selection.tsv if
-there are names, instances.txt if the test texts have ids, calibrator.npz if requested, run.toml (for --config) and
+labels have names, instances.txt if the test texts have ids, calibrator.npz if requested, run.toml (for --config) and
 run.json: configuration, seed, the model and why it was chosen, versions, SHA-256 of the inputs, seconds, metrics,
 certificate. For tailwise report OUT it also holds priors.npz, the counts of the training labels, and truth.npz and
 labels.txt if available. After Ctrl-C, the same command resumes after the last finished step.
@@ -62,8 +61,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--beam", type=int, metavar="N", help="beam width: nodes kept per level; faster, but not exact")
     add_column_options(parser)
     add_names_options(parser)
-    add_propensity_option(parser, "those of the benchmark with the sizes of the data, else 0.55 1.5")
-    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it holds an earlier run")
+    add_propensity_option(parser, "those of the benchmark that the sizes of the data match, otherwise 0.55 1.5")
+    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it contains an earlier run")
     add_json_option(parser)
     add_search_options(parser, on_tree=True)
     add_model_options(parser)

@@ -44,13 +44,13 @@ examples:
   tailwise select probabilities.npz -u ps-precision -k 5 --priors train-labels.npz -o chosen.npz
       weights from the frequencies of the training labels
   tailwise select probabilities.npz -u macro-f1 -k none -o chosen.npz
-      no budget: each label is chosen for the instances that maximise the utility
+      no budget: each label is chosen for as many instances as maximise the utility
   tailwise select probabilities.jsonl -u macro-f1 -k 5 --label-names labels.txt -o chosen.parquet
-      labels by name; without --label-names, names come from the file or from labels.txt beside it
+      labels by name; without --label-names, names come from the file or from labels.txt next to it
   tailwise select scores.parquet -u coverage -k 5 --exclude purchases.parquet -o chosen.parquet
-      without what each user has bought already
+      without what each user has already bought
   tailwise select scores.csv --columns user_id,item_id,score -u macro-f1 -k 5 -o -
-      columns with names of your own; CSV on standard output
+      columns with other names; CSV on standard output
 
 files:
   Probabilities may be in any of these formats: .npz (as scipy.sparse.save_npz or PECOS writes it), .jsonl, .parquet
@@ -86,16 +86,16 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--shift-to-priors", action="store_true", help="match the label density of --priors")
     add_names_options(parser)
     parser.add_argument(
-        "--exclude", metavar="FILE", help="pairs of instance and label that must not come out, in any format"
+        "--exclude", metavar="FILE", help="pairs of instance and label that must not be chosen, in any format"
     )
     add_label_weights_option(parser)
     parser.add_argument("--top", type=int, metavar="N", help="use only the N most probable labels of each instance")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
     parser.add_argument("--keep-partial", action="store_true", help="after Ctrl-C, write the best selection so far")
-    seconds = "stop the search after this time, and write the best selection so far (exit code 4)"
+    seconds = "stop the search after this many seconds, and write the best selection so far (exit code 4)"
     parser.add_argument("--max-seconds", type=float, metavar="S", help=seconds)
     add_cluster_options(parser)
-    kept = "folder in which every pass is kept: after a kill, the same command goes on from there; removed at the end"
+    kept = "folder for a checkpoint of every pass: if killed, the same command continues from it; removed at the end"
     parser.add_argument("--checkpoint", metavar="DIR", help=kept)
     add_json_option(parser)
     add_search_options(parser)
@@ -106,7 +106,7 @@ def _run(options: argparse.Namespace) -> int:
     from tailwise.errors import InputError
 
     if options.json and options.output == STREAM:
-        msg = "--json and -o - must not both write to standard output. Got both. Use -o FILE, or leave --json out."
+        msg = "--json and -o - must not both write to standard output. Got both. Use -o FILE, or omit --json."
         raise InputError(msg)
     options.quiet = options.quiet or options.output == STREAM
     with inputs_in_files(*options.probabilities) as files, output_in_file(options.output) as output:
@@ -189,7 +189,7 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
 
 
 def _weigh(options: argparse.Namespace, priors: LabelPriors | None) -> Utility:
-    """The utility, with the weights of its labels where a file holds some."""
+    """The utility, with label weights if a file of them is given."""
     from tailwise.errors import InputError
     from tailwise.inputs.label_weights import load_label_weights
     from tailwise.utilities import as_utility

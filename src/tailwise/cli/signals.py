@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a command alike: with what a KeyboardInterrupt cleans up, and soon."""
+"""Ctrl-C and SIGTERM end a command in the same way: soon, and after the clean-up of a KeyboardInterrupt."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from types import FrameType
 
 from tailwise.cli.exit_codes import CODES, INTERRUPTED
 
-PATIENCE = 0.6  # seconds in which the interpreter must take note of a signal
-PAUSE = 0.05  # seconds until a signal that came during an import comes again
+PATIENCE = 0.6  # seconds within which the interpreter must handle a signal
+PAUSE = 0.05  # seconds until a signal that arrived during an import is sent again
 
 
 class Signals:
-    """What came of Ctrl-C and SIGTERM."""
+    """Handles Ctrl-C and SIGTERM, and remembers which one arrived."""
 
     def __init__(self) -> None:
         self.number: int | None = None
@@ -28,7 +28,7 @@ class Signals:
         return CODES[self.number] if code == INTERRUPTED and self.number is not None else code
 
     def note(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal between two steps of the interpreter; not during imports, where libraries catch anything."""
+        """Handle a signal between two steps of the interpreter; not during imports, where libraries may swallow it."""
         self.number = number
         if _is_importing(frame):
             threading.Timer(PAUSE, signal.raise_signal, [number]).start()
@@ -37,7 +37,7 @@ class Signals:
         raise KeyboardInterrupt
 
     def watch(self, receiver: int) -> None:
-        """End the process if a signal comes that the interpreter does not take note of, being in compiled code."""
+        """End the process on a signal that the interpreter does not handle because it is in compiled code."""
         while came := os.read(receiver, 1):
             if came[0] in CODES and not self._noted.wait(PATIENCE) and self.may_end_at_once:
                 from tailwise.cli.streams import remove_temporary_folders
@@ -59,7 +59,7 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 @contextmanager
 def signals_caught() -> Iterator[Signals]:
-    """Raise KeyboardInterrupt for SIGTERM as for Ctrl-C, where this is the main thread; ignored ones stay ignored."""
+    """Raise KeyboardInterrupt for SIGTERM as for Ctrl-C, in the main thread only; ignored signals stay ignored."""
     signals = Signals()
     if threading.current_thread() is not threading.main_thread():
         yield signals
@@ -77,7 +77,7 @@ def signals_caught() -> Iterator[Signals]:
 
 @contextmanager
 def _watched(signals: Signals) -> Iterator[None]:
-    """Have a thread watch for signals; Windows has no pipe that a signal could be written to."""
+    """Watch for signals in a thread; not on Windows, which has no pipe that a signal could be written to."""
     receiver, sender = os.pipe()
     os.set_blocking(sender, False)
     wakeup = signal.set_wakeup_fd(sender, warn_on_full_buffer=False)

@@ -1,4 +1,4 @@
-"""Standard input and output in the place of files: `-`."""
+"""Standard input and output in place of files: `-`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 STREAM = "-"
-# How the first bytes of a stream tell its format; text of other formats needs a file with a suffix.
+# Formats that can be recognised by the first bytes of a stream; other text formats need a file with a suffix.
 PACKED = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 KINDS = {b"PK": ".npz", b"PAR1": ".parquet", b"[": ".json", b"{": ".jsonl"}
 
@@ -21,7 +21,7 @@ _FOLDERS: set[str] = set()  # of temporary files, in use
 
 @contextmanager
 def inputs_in_files(*sources: Any) -> Iterator[list[Any]]:
-    """Replace `-` by a file with what standard input holds, whose suffix tells its format."""
+    """Replace `-` by a file with the content of standard input, whose suffix tells its format."""
     if STREAM not in sources:
         yield [*sources]
         return
@@ -40,7 +40,7 @@ def _temporary_folder() -> Iterator[str]:
 
 
 def remove_temporary_folders() -> None:
-    """Remove the folders that are in use, before the process ends without leaving its blocks."""
+    """Remove the folders that are in use, for a process that ends without leaving its `with` blocks."""
     for folder in [*_FOLDERS]:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -31,7 +31,9 @@ examples:
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     what = "Maximise mixtures of two utilities, and show what one costs in terms of the other."
-    parser = add_command(commands, "trade-off", EXAMPLES, help="what one utility costs in another", description=what)
+    parser = add_command(
+        commands, "trade-off", EXAMPLES, help="what one utility costs in terms of another", description=what
+    )
     parser.add_argument("probabilities", metavar="PROBS", help="label probabilities, in any format")
     parser.add_argument("-k", required=True, type=int, help="labels per instance")
     parser.add_argument("--first", default="precision", metavar="UTILITY", help="default: %(default)s")
@@ -42,7 +44,9 @@ def add_parser(commands: Any) -> None:
     add_columns_option(parser)
     parser.add_argument("--truth", metavar="FILE", help="true labels, for realised values")
     parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
-    parser.add_argument("--max-drop", type=float, metavar="SHARE", help="recommend a point: largest loss of the first")
+    parser.add_argument(
+        "--max-drop", type=float, metavar="SHARE", help="recommend a point: largest acceptable loss of the first"
+    )
     parser.add_argument("--csv", metavar="FILE", help="also write the points as a table")
     parser.add_argument("--overwrite", action="store_true", help="replace FILE of --csv if it exists")
     add_json_option(parser)
@@ -98,7 +102,7 @@ def _compute(options: argparse.Namespace) -> Curve:
 
 
 def _read_columns(options: argparse.Namespace) -> Any:
-    """Read the columns that were named; otherwise leave the file to be read."""
+    """Read the columns that were given; otherwise return the path, to be read later."""
     from tailwise.inputs.paths import Source
     from tailwise.selection.resolve import find_candidates
 
@@ -108,7 +112,7 @@ def _read_columns(options: argparse.Namespace) -> Any:
 
 
 def _read_truth(options: argparse.Namespace) -> Any:
-    """Read true labels by the columns that were named, if their file has them; otherwise leave it to be read."""
+    """Read true labels by the columns that were given, if their file has them; otherwise return the path."""
     from tailwise.inputs.paths import id_columns_there
     from tailwise.metrics.evaluation_inputs import read_truth
 

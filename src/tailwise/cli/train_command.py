@@ -30,7 +30,7 @@ examples:
   tailwise train features.npz labels.npz -o trained.model --model tree --n-trees 3
       from two files; the average of three label trees
   tailwise train titles.txt labels.npz -o trained.model
-      from texts, a line for each instance; the vocabulary is saved in the model
+      from texts, one per line; the vocabulary is saved in the model
   tailwise train corpus.tsv -o trained.model
       from one file of texts and labels: an Annif corpus, or .csv, .tsv or .jsonl with columns for both
   tailwise train data -o trained.model --calibrator calibrator.npz --calibration context

@@ -1,4 +1,4 @@
-"""Candidates that stay on disk: `open_store`, and the object that stands for a store."""
+"""Candidates that stay on disk: `open_store`, and the object that represents a store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Store", "open_store"]
 
 
 class Store(os.PathLike[str]):
-    """A checked store. It is a path, so that every function that takes the path of a file takes a store.
+    """A checked store. It can be used as a path, so every function that accepts a file path accepts a store.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Store(os.PathLike[str]):
 
 
 def open_store(path: str | os.PathLike[str], *, verify: bool = True) -> Store:
-    """Open a store, a folder of candidates that are mapped instead of read into memory.
+    """Open a store: a folder of candidates that are mapped instead of being read into memory.
 
-    Make one from files of any format with ``tailwise convert FILE NAME.store`` or :func:`tailwise.datasets.convert`.
+    Create one from files of any format with ``tailwise convert FILE NAME.store`` or :func:`tailwise.datasets.convert`.
     Probabilities are kept in single precision.
 
     Parameters
@@ -55,13 +55,13 @@ def open_store(path: str | os.PathLike[str], *, verify: bool = True) -> Store:
     path : str or path
         The folder.
     verify : bool
-        Whether to compare all bytes with the checksums of the store, once in a process, which costs as much as reading
-        it once. Its header and the sizes of its arrays are always checked.
+        Whether to verify the checksums of the store, once per process, which takes as long as reading it once. Its
+        header and the sizes of its arrays are always checked. Functions that use the store verify it in any case.
 
     Returns
     -------
     Store
-        To be given to ``select``, ``certify``, ``evaluate`` and all others in the place of a path.
+        Pass it to ``select``, ``certify``, ``evaluate`` and all other functions in place of a path.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Whether probabilities are calibrated, as far as priors or true labels can tell; one warning with the remedy.
+"""Warnings if priors or true labels show that probabilities are not calibrated.
 
 The limits follow from statistics, not from data sets. A warning needs a difference that chance does not explain
-(4 standard deviations of a mean, 5 of a sum of which the terms are known) and that is large enough to matter for
-decisions: half as many labels again as the training data have, or a quarter more true positives than came true.
+(4 standard deviations of a mean, 5 of a sum whose terms are known) and that is large enough to matter for decisions:
+50 % more labels than the training data have, or 25 % more true positives than there are, or as many fewer.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 __all__ = ["warn_of_density", "warn_of_truth"]
 
-# The number of labels of an instance varies more than a Poisson number; its variance is taken as this many means.
+# The number of labels of an instance varies more than a Poisson number; its variance is taken as the mean times this.
 DISPERSION = 4.0
 DEVIATIONS_OF_DENSITY, FACTOR_OF_DENSITY = 4.0, 1.5
 DEVIATIONS_OF_TRUTH, FACTOR_OF_TRUTH = 5.0, 1.25
 
 
 def warn_of_density(candidates: Candidates, priors: LabelPriors) -> None:
-    """Warn if the probabilities promise far more or fewer labels per instance than the training data have."""
+    """Warn if the probabilities imply far more or fewer labels per instance than the training data have."""
     n, density = candidates.n_instances, float(priors.counts.sum() / priors.n_instances)
-    promised = float(candidates.rows.values.sum(dtype=np.float64)) / n
-    deviation = math.sqrt(DISPERSION * max(density, promised) * (1 / n + 1 / priors.n_instances))
-    is_far = not density / FACTOR_OF_DENSITY <= promised <= density * FACTOR_OF_DENSITY
-    if is_far and abs(promised - density) > DEVIATIONS_OF_DENSITY * deviation:
+    implied = float(candidates.rows.values.sum(dtype=np.float64)) / n
+    deviation = math.sqrt(DISPERSION * max(density, implied) * (1 / n + 1 / priors.n_instances))
+    is_far = not density / FACTOR_OF_DENSITY <= implied <= density * FACTOR_OF_DENSITY
+    if is_far and abs(implied - density) > DEVIATIONS_OF_DENSITY * deviation:
         msg = (
-            f"The probabilities promise {promised:.3g} labels per instance, the training labels have {density:.3g}. "
+            f"The probabilities imply {implied:.3g} labels per instance, but the training labels have {density:.3g}. "
             "They are not calibrated, which misleads the selection. Use shift_to_priors(probabilities, priors), or "
             "Calibrator if there are true labels of other instances."
         )
@@ -49,12 +49,12 @@ def warn_of_truth(expected: NDArray, realised: NDArray) -> None:
 
     Both are sums for each instance, so that labels of one instance may depend on each other.
     """
-    promised, true = float(expected.sum()), float(realised.sum())
+    implied, true = float(expected.sum()), float(realised.sum())
     deviation = math.sqrt(float(((expected - realised) ** 2).sum()))
-    is_far = not true / FACTOR_OF_TRUTH <= promised <= true * FACTOR_OF_TRUTH
-    if is_far and abs(promised - true) > DEVIATIONS_OF_TRUTH * deviation:
+    is_far = not true / FACTOR_OF_TRUTH <= implied <= true * FACTOR_OF_TRUTH
+    if is_far and abs(implied - true) > DEVIATIONS_OF_TRUTH * deviation:
         msg = (
-            f"The probabilities promise {promised:,.0f} true positives among the chosen labels, {true:,.0f} are true. "
+            f"The probabilities imply {implied:,.0f} true positives among the chosen labels, but {true:,.0f} are true. "
             "They are not calibrated. Fit a Calibrator to true labels of other instances, or use "
             "shift_to_priors(probabilities, training_labels)."
         )

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidates", "Origin"]
 
-MOST_WIDENED = 1_000_000  # entries that double precision is worth its memory for
+MOST_WIDENED = 1_000_000  # up to this many entries, double precision is worth its memory
 
 
 class ByLabel(NamedTuple):
-    """What a sweep over the candidates tells of each label; arrays (m,)."""
+    """What one sweep over the candidates computes for each label; arrays (m,)."""
 
     sums: NDArray
     largest: NDArray
@@ -46,7 +46,7 @@ class ByLabel(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where probabilities came from: the library of the table, and what is to be said about how it was read."""
+    """Where probabilities came from: the library of the table, and messages about how it was read."""
 
     library: str = ""
     messages: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class Candidates:
     origin : Origin
         The library of the table that these candidates were read from, and which of its columns were read.
     columns : Columns, optional
-        The same candidates by label, if they are at hand. Default: made when they are first needed.
+        The same candidates by label, if they are available. Default: made when they are first needed.
 
     Examples
     --------
@@ -152,14 +152,14 @@ class Candidates:
         columns : mapping of str to str, optional
             The columns of a table or a file that hold the parts ``instance``, ``label`` and ``probability``. Default:
             those with usual names, such as user_id, item_id and score. Integers in columns called exactly ``instance``
-            and ``label`` are the numbers of rows and columns, unless they are huge or the column is named here;
+            and ``label`` are taken as row and column numbers, unless they are huge or the column is named here;
             anything else is an id.
 
         Returns
         -------
         Candidates
             Shares memory with the input if that is already canonical; the input is never changed. Candidates from a
-            table carry its ids, those from a file the label names found in it or in a labels.txt beside it.
+            table carry its ids, those from a file the label names found in it or in a labels.txt next to it.
         """
         if columns and isinstance(probabilities, cls):
             _refuse_columns(probabilities)
@@ -188,7 +188,7 @@ class Candidates:
 
     @property
     def by_label(self) -> ByLabel:
-        """Sum, largest and number of the probabilities of each label; to be read, not written."""
+        """Sum, largest and number of the probabilities of each label; read-only."""
         if self._by_label is None:
             table = np.zeros((self.n_labels, 3))
             sum_by_label(self.rows.labels, self.rows.values, table)
@@ -197,7 +197,7 @@ class Candidates:
         return self._by_label
 
     def columns(self, engine: Engine) -> Columns:
-        """The candidates by label: those of a store that has them, else made when first asked for."""
+        """The candidates by label: those of a store that has them, otherwise made when they are first needed."""
         if self._columns is None:
             at_once = ENTRIES_AT_ONCE if is_mapped(self.rows.labels) else self.n_entries
             self._columns = make_columns(self.rows, self.by_label.sizes, engine, self.make_zeros, at_once)
@@ -231,11 +231,11 @@ class Candidates:
         return self._like(*self.rows, n_labels=len(names or ()) or self.n_labels, label_names=names, instance_ids=ids)
 
     def with_messages(self, messages: tuple[str, ...]) -> Candidates:
-        """Return the same candidates with what is to be said about how they were read."""
+        """Return the same candidates with messages about how they were read."""
         return self._like(*self.rows, origin=self.origin._replace(messages=messages)) if messages else self
 
     def with_labels(self, more: Ids) -> Candidates:
-        """Return the same candidates with further labels that are candidates of no instance, by their ids."""
+        """Return the same candidates with more labels, given by their ids, that are candidates of no instance."""
         assert self.label_names is not None
         names = self.label_names.extended(more)
         if names is self.label_names:
@@ -243,7 +243,7 @@ class Candidates:
         return self._like(*self.rows, n_labels=len(names), label_names=names, holds_all_labels=False)
 
     def _like(self, indptr: NDArray, labels: NDArray, probabilities: NDArray, **changes: Any) -> Candidates:
-        """Other entries with the rest of these candidates."""
+        """Return other entries with all else the same as in these candidates."""
         kept = {name: getattr(self, name) for name in _KEPT}
         entries = zip((indptr, labels, probabilities), self.rows, strict=True)
         if self._columns is not None and all(new is old for new, old in entries):
@@ -318,7 +318,7 @@ def _from_any(probabilities: Any, n_labels: int | None, columns: Mapping[str, st
 
 def _refuse_columns(probabilities: Any) -> NoReturn:
     came = type(probabilities).__name__
-    msg = f"instance, label and probability name the columns of a table. Got them with a {came}. Leave them out."
+    msg = f"instance, label and probability name the columns of a table. Got them with a {came}. Omit them."
     raise InputError(msg)
 
 

@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 LARGEST_SIZE = 2**63 - 1  # the largest index of numpy
-# Sizes that are always accepted, and the size that each entry allows beyond them.
+# Sizes that are always accepted, and how many more each entry allows.
 FREE_ROWS, FREE_COLUMNS, FREE_PER_ENTRY = 10_000_000, 100_000_000, 100
 
 
@@ -60,7 +60,7 @@ def check_numbering(source: Any, what: str, size: int, n_entries: int) -> None:
 
 
 def check_seed(seed: Any, largest: int | None = None) -> None:
-    """Refuse what numpy's generators do not accept as a seed; the legacy ones have a `largest` seed."""
+    """Refuse what numpy's generators do not accept as a seed; for the legacy ones there is a `largest` seed."""
     if not is_integer(seed) or seed < 0:
         msg = f"seed must be an integer of at least 0. Got {seed!r}."
         raise InputError(msg)

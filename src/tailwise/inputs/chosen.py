@@ -121,7 +121,7 @@ def _is_indicator(array: Any, n_labels: int | None, name: str) -> bool:
     is_wide = array.ndim == 2 and array.shape[1] == n_labels and array.dtype.kind in "iu" and array.size > 0
     if not is_wide or array.min() < 0 or array.max() > 1:
         return False
-    # Three or more slots that hold only 0 and 1 repeat a label, so they cannot be a ranking.
+    # Three or more slots with only 0 and 1 in them would repeat a label, so they cannot be a ranking.
     m = array.shape[1]
     if m <= 2 and (np.sort(array, axis=1) == np.arange(m)).all():
         msg = (

@@ -1,4 +1,4 @@
-"""Pairs of instance and label that must not be selected: bought, seen, or indexed already."""
+"""Pairs of instance and label that must not be selected, because they were bought, seen or assigned before."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ REMEDY = "Give a sparse or boolean matrix of the pairs, a table of ids, or a lis
 def read_excluded(exclude: Any, candidates: Candidates, columns: Any = None) -> Excluded:
     """Read what must not be selected, in any form that `select` takes, in the order of the candidates.
 
-    Columns are those that were named for the probabilities; a table or a file that has them is read by them.
+    If a table or file has the columns that were named for the probabilities, it is read by these.
     """
     from tailwise.inputs.paths import id_columns_there  # imports every format
 
@@ -92,7 +92,7 @@ def _from_labels(labels: Sequence[Any], candidates: Candidates) -> Excluded:
 
 
 def _refuse_positions(labels: Sequence[Any], names: Any) -> None:
-    """Refuse integers where ids are text: 1 may be meant for "1" or for the second label."""
+    """Refuse integers where ids are text: 1 may mean "1" or the second label."""
     if names is None or names.values.dtype.kind in "iu":
         return
     odd = next((label for label in labels if is_integer(label) and names.number_of(label) is None), None)
@@ -106,7 +106,7 @@ def _refuse_positions(labels: Sequence[Any], names: Any) -> None:
 
 
 def _number_of(label: Any, names: Any, n_labels: int) -> int:
-    """The number of a label that is given by its id or, if there are no ids, by number; -1 for none."""
+    """The number of a label that is given by its id or, if there are no ids, by number; -1 for an unknown label."""
     if names is not None:
         number = names.number_of(label)
         return -1 if number is None else number
@@ -147,9 +147,9 @@ def _from_file(path: Any, candidates: Candidates, columns: dict[str, str] | None
 
 
 def _from_entries(found: Contents, candidates: Candidates, *, from_table: bool) -> Excluded:
-    """Pairs of a table or a file, matched by id if both sides have ids; those that the batch lacks are counted once.
+    """Pairs of a table or a file, matched by id if both sides have ids; a single warning counts unknown ones.
 
-    They are excluded whatever their scores; without a ranking, a score of 0 says that a pair is not.
+    Scores do not matter, except that without a ranking a score of 0 means that the pair is not excluded.
     """
     matrix, names, ids = sp.csr_array(found.matrix), found.label_names, found.instance_names
     n, m = matrix.shape
@@ -174,9 +174,9 @@ def _from_entries(found: Contents, candidates: Candidates, *, from_table: bool) 
 def _match(
     what: str, theirs: Ids | None, ours: Ids | None, is_used: NDArray, own_size: int, *, from_table: bool
 ) -> NDArray:
-    """Our number of each of their instances or labels, -1 for those that we do not have.
+    """Map their instances or labels to our numbers, -1 for those that we do not have.
 
-    Integers of a table, or of a file that lists entries, stand for rows and columns only if we have no ids.
+    Integers of a table, or of a file that lists entries, are taken as row and column numbers only if we have no ids.
     """
     if theirs is not None and ours is not None:
         found = ours.positions_of(theirs)
@@ -185,7 +185,7 @@ def _match(
         return found
     if theirs is None:
         numbers = np.arange(is_used.size)
-        if from_table and ours is not None:  # a number that no row has is none of theirs
+        if from_table and ours is not None:  # a number that does not occur is not an instance or label of theirs
             found = ours.positions_of(numbers)
             if (found[is_used] < 0).all():
                 _refuse_nothing(what, Ids(np.flatnonzero(is_used), what), ours)
@@ -211,17 +211,17 @@ def _call(numbers: NDArray, ids: Ids | None) -> list[Any]:
 
 
 def _warn_of_unknown(strange: dict[str, list[Any]], n_unknown: int, n_given: int, what: str) -> None:
-    """Say once how much of an exclusion is about ids that the batch does not have."""
+    """Warn once of the part of an exclusion whose ids the batch does not have."""
     parts = [f"{len(ids):,} {kind}{'s' * (len(ids) > 1)} (such as {ids[0]!r})" for kind, ids in strange.items() if ids]
     msg = (
         f"exclude names {' and '.join(parts)} that probabilities does not have: {n_unknown:,} of its {n_given:,} "
-        f"{what} are ignored. If they should be known, compare how both write their ids."
+        f"{what} are ignored. If they should be known, check that both write ids in the same way."
     )
     warnings.warn(msg, UnknownIdsWarning, stacklevel=_count_own_frames() + 1)
 
 
 def _count_own_frames() -> int:
-    """How many calls within the package lead to the caller of this function: the next one out is the user's."""
+    """Count the stack frames inside the package above the caller of this function; the next one is the user's."""
     package, count, frame = __name__.partition(".")[0], -1, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         frame, count = frame.f_back, count + 1
@@ -229,7 +229,7 @@ def _count_own_frames() -> int:
 
 
 def carry_excluded(excluded: Excluded, chosen: Chosen, candidates: Candidates) -> Excluded:
-    """What was excluded when a selection was made, in the order of other candidates; by id where both have ids."""
+    """Map what was excluded when a selection was made to the order of other candidates; by id if both have ids."""
     rows = _carry(chosen.instance_ids, candidates.instance_ids, chosen.n_instances, candidates.n_instances)
     labels = _carry(chosen.label_names, candidates.label_names, chosen.n_labels, candidates.n_labels)
     i = rows[np.repeat(np.arange(excluded.indptr.size - 1), np.diff(excluded.indptr))]
@@ -242,7 +242,7 @@ def carry_excluded(excluded: Excluded, chosen: Chosen, candidates: Candidates) -
 
 
 def _carry(theirs: Ids | None, ours: Ids | None, size: int, own_size: int) -> NDArray:
-    """Our number of each of their instances or labels, -1 for those that we do not have."""
+    """Map their instances or labels to our numbers, -1 for those that we do not have."""
     if theirs is not None and ours is not None:
         return ours.positions_of(theirs)
     numbers = np.arange(size)
@@ -264,7 +264,7 @@ def refuse_excluded(judged: Chosen, excluded: Excluded) -> None:
         i, c = np.argwhere(marks)[0]
         msg = (
             f"selection must not hold excluded pairs. Got {int(marks.sum()):,}, the first for instance {i}, label "
-            f"{judged.labels[i, c]}. Remove them from the selection, or leave out exclude."
+            f"{judged.labels[i, c]}. Remove them from the selection, or omit exclude."
         )
         raise InputError(msg)
 
@@ -277,7 +277,7 @@ def drop_excluded(chosen: Chosen, excluded: Excluded) -> Chosen:
 
 
 def with_empty_rows(chosen: Chosen, n_rows: int) -> Chosen:
-    """A selection with further rows that hold nothing, up to a number of rows."""
+    """A selection with empty rows appended, up to a number of rows."""
     n, width = chosen.labels.shape
     if n == n_rows:
         return chosen

@@ -1,4 +1,4 @@
-"""Inputs that users pass by habit: what scikit-learn's forests return, and models in place of their outputs."""
+"""Inputs that scikit-learn users tend to pass: what its forests return, and models in place of their outputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_habit(probabilities: Any, name: str) -> Any:
 
 
 def _stack(parts: list[Any], name: str) -> Any:
-    """A list with an array of shape (n, 2) for each label: the probabilities of no and yes."""
+    """Stack a list with an array of shape (n, 2) for each label, the probabilities of no and yes."""
     odd = next((number for number, part in enumerate(parts) if part.shape != (len(parts[0]), 2)), None)
     if odd is not None or not all(np.allclose(part.sum(axis=1), 1.0, atol=1e-4) for part in parts):
         came = "other arrays" if odd is None else f"shape {parts[odd].shape} for label {odd}"

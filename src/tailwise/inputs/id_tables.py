@@ -1,10 +1,9 @@
 """Label probabilities given entry by entry: tables of (instance, label, probability), and pairs of arrays.
 
-Which columns of a table are ids
-    The columns of instances and labels hold ids of any kind. Integers in a column that is called exactly ``instance``
-    or ``label`` are numbers, as the rows and columns of a matrix are, if all are at least 0 and the largest is below a
-    million or 10 times the number of rows, and if the caller did not name that column. Where ``n_labels`` is given,
-    the integers of any column of labels are numbers.
+The columns of instances and labels hold ids of any kind. Integers in a column that is called exactly ``instance`` or
+``label`` are instead taken as row or column numbers of a matrix if all are at least 0, if the largest is below a
+million or 10 times the number of rows, and if the caller did not name that column. If ``n_labels`` is given, integers
+in any column of labels are numbers.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ FREE_NUMBERS, NUMBERS_PER_ROW = 1_000_000, 10  # up to these, integers are numbe
 
 @dataclass(frozen=True, eq=False)
 class TableEntries:
-    """What a table says.
+    """The content of a table.
 
     Attributes
     ----------
@@ -59,7 +58,7 @@ class TableEntries:
     library : str
         The library of the table.
     messages : tuple of str
-        Which columns were read, if they were found by names other than instance, label and probability.
+        Which columns were read, if they have names other than instance, label and probability.
     """
 
     matrix: Any
@@ -119,7 +118,7 @@ def read_table(
 
 
 def _refuse_unread(frame: Any, columns: list[Any], name: str) -> None:
-    """Refuse a table with a column of zeros and ones under a name that says nothing: rows with 0 would count, too."""
+    """Refuse a table with a column of zeros and ones under an unknown name: rows with 0 would count as well."""
     for column in columns:
         kind = frame[column].dtype
         if (kind.is_numeric() or str(kind) == "Boolean") and not frame[column].null_count():
@@ -133,14 +132,14 @@ def _refuse_unread(frame: Any, columns: list[Any], name: str) -> None:
 
 
 class _Part(NamedTuple):
-    """A column of instances or labels as numbers, how many there are, and their ids unless they are numbers."""
+    """A column of instances or labels as numbers, how many there are, and their ids, if any."""
 
     numbers: NDArray
     size: int
     ids: Any  # Ids, LabelNames or None
 
     def call(self, number: int) -> str:
-        """What the table calls an instance or a label."""
+        """Return the id of an instance or a label in the table."""
         return str(number) if self.ids is None else repr(self.ids[number])
 
 
@@ -156,7 +155,7 @@ def _read_entries(
 ) -> TableEntries:
     chosen = () if given is None else tuple(given) if isinstance(given, Mapping) else ("instance", "label")
     is_plain = {part: part not in chosen and found[part] == part for part in ("instance", "label")}
-    with ThreadPoolExecutor(1) as other:  # ids are numbered without the lock of the interpreter
+    with ThreadPoolExecutor(1) as other:  # ids are numbered without holding the interpreter lock
         options = {"may_number": is_plain["instance"]}
         reading = other.submit(_read_part, frame, found["instance"], "instance", name, **options)
         labels = _read_labels(frame, found["label"], name, n_labels, may_number=is_plain["label"])

@@ -1,4 +1,4 @@
-"""Ids of instances or labels: values of any kind, kept as they came, and looked up by value."""
+"""Ids of instances or labels: values of any kind, kept unchanged, and looked up by value."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Ids(Sequence[Any]):
         """Return the position of one id, or None if it is not among these."""
         try:
             return self._numbers.get(value)
-        except TypeError:  # a list, for instance, is no id
+        except TypeError:  # a list, for instance, is not an id
             return None
 
     def check_unique(self) -> Ids:
@@ -112,7 +112,7 @@ class Ids(Sequence[Any]):
 
     @property
     def kind(self) -> str:
-        """What kind of values these are, in a word for error messages."""
+        """The kind of values, for error messages."""
         if self.values.dtype.kind != "O":
             return KINDS.get(self.values.dtype.kind, str(self.values.dtype))
         names = sorted({type(value).__name__ for value in self.values.tolist()})

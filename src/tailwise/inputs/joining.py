@@ -29,12 +29,12 @@ __all__ = ["Space", "as_chosen", "common_rows", "renumber_columns"]
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The instances and labels of an input, in whose order others are put.
+    """The instances and labels of an input, which determine the order of others.
 
     Attributes
     ----------
     name : str
-        The parameter that they are of, for error messages.
+        The parameter that they belong to, for error messages.
     instance_ids, label_names : Ids, LabelNames or None
         The ids of both, if known.
     """
@@ -44,7 +44,7 @@ class Space:
     label_names: LabelNames | None = None
 
     def read_chosen(self, selection: Any, name: str, *, may_have_more: bool = False) -> Any:
-        """Put a selection that has ids in this order; instances that it does not hold have no labels.
+        """Put a selection that has ids in this order; instances that it lacks have no labels.
 
         Anything without ids is returned unchanged. With `may_have_more`, instances that are not here are dropped;
         otherwise they are refused.
@@ -57,7 +57,7 @@ class Space:
         return chosen if labels is chosen.labels else Chosen(labels, n_labels, is_ranked=chosen.is_ranked)
 
     def number_by_id(self, chosen: Chosen) -> Chosen:
-        """A selection of a table, or of a file that lists entries: where ids here are integers, its numbers are ids."""
+        """Treat the numbers of a selection from a table, or a file of entries, as ids if the ids here are integers."""
         labels, ids, names = chosen.labels, chosen.instance_ids, chosen.label_names
         if ids is None and _are_integers(self.instance_ids):
             rows = np.flatnonzero((labels != EMPTY).any(axis=1))
@@ -70,7 +70,7 @@ class Space:
         return Chosen(labels, n_labels, is_ranked=chosen.is_ranked).with_ids(ids, names)
 
     def warn_of_missing(self, selection: Any, name: str) -> Any:
-        """Return a selection, as read from a table; if both have ids, warn of the instances that it does not hold."""
+        """Return a selection that was read from a table; if both have ids, warn of the instances that it lacks."""
         chosen = as_chosen(selection, name) if is_table(selection) else selection
         own, given = self.instance_ids, getattr(chosen, "instance_ids", None)
         if own is None or given is None or own == given:
@@ -110,7 +110,7 @@ class Space:
         return np.where(labels != EMPTY, numbers[labels], EMPTY).astype(np.int32), len(own)
 
     def read_priors(self, priors: LabelPriors) -> LabelPriors:
-        """Training frequencies of these labels; a label that the training data do not hold never occurred there."""
+        """Return training frequencies of these labels; a label that is not in the training data has frequency 0."""
         given = priors.label_names
         if given is None or self.label_names is None or np.array_equal(given.values, self.label_names.values):
             return priors
@@ -121,7 +121,7 @@ class Space:
         return LabelPriors(counts, priors.n_instances).with_names(self.label_names)
 
     def read_totals(self, totals: Any) -> Any:
-        """Totals with the labels of this space; all their labels must be among these."""
+        """Return totals with the labels of this space, which must include all of theirs."""
         given = LabelNames.of(getattr(totals, "label_names", None))
         if given is None or self.label_names is None or np.array_equal(given.values, self.label_names.values):
             return totals
@@ -162,7 +162,7 @@ def _ranked(found: TableEntries) -> Chosen:
 
 
 def common_rows(given: Ids, wanted: Ids, given_name: str, wanted_name: str) -> tuple[NDArray, int]:
-    """Where each wanted instance stands among the given ones, -1 for nowhere, and how many are found."""
+    """Return the position of each wanted instance among the given ones, or -1, and how many were found."""
     rows = given.positions_of(wanted.check_unique())
     n_found = int((rows >= 0).sum())
     if n_found == 0:

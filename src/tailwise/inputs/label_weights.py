@@ -1,4 +1,4 @@
-"""Weights per label from a text file: one number a line, or a label and its weight."""
+"""Weights per label from a text file: one number per line, or a label and its weight."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["load_label_weights"]
 
 
 def load_label_weights(path: str | os.PathLike[str]) -> NDArray | dict[Any, float]:
-    """Read weights: an array where each line is a number, else a mapping from label to weight.
+    """Read weights: an array if each line is a number, otherwise a mapping from label to weight.
 
     A line of a mapping is a label's name or number, a tab, and its weight. Empty lines are skipped.
     """
@@ -30,7 +30,7 @@ def load_label_weights(path: str | os.PathLike[str]) -> NDArray | dict[Any, floa
         raise FileError(msg) from error
     lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
     if not lines:
-        msg = f"{path} must hold weights, one number a line, or a label, a tab and a number. It is empty."
+        msg = f"{path} must hold weights: one number per line, or a label, a tab and a number. It is empty."
         raise FileError(msg)
     if all("\t" not in line for _, line in lines):
         return np.array([_parse(path, number, line) for number, line in lines])

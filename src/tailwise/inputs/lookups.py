@@ -1,4 +1,4 @@
-"""Instances and labels as users name them: by id, by title, or by number."""
+"""Finding the instances and labels that users give by id, by title, or by number."""
 
 from __future__ import annotations
 

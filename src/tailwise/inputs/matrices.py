@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 MOST_LABELS = 2**31 - 1
-ENTRIES_AT_ONCE = 1 << 25  # of mapped candidates: 10 bytes each
+ENTRIES_AT_ONCE = 1 << 25  # at once, of mapped candidates: 10 bytes each
 
 
 def canonical_csr(matrix: Any, name: str) -> sp.csr_array:
@@ -77,7 +77,7 @@ def as_indicator(matrix: Any, name: str, remedy: str) -> sp.csr_array:
 
 
 def tidy_csr(matrix: Any, name: str) -> sp.csr_array:
-    """Do the same as `canonical_csr`, with index types chosen by `build_csr`."""
+    """Like `canonical_csr`, with index types chosen by `build_csr`."""
     csr = canonical_csr(matrix, name)
     return build_csr(csr.data, csr.indices, csr.indptr, csr.shape)
 
@@ -91,7 +91,7 @@ def build_csr(values: NDArray, labels: NDArray, indptr: NDArray, shape: tuple[in
 
 
 def cut_pointers(pointers: NDArray, most: int) -> Iterator[tuple[int, int]]:
-    """Ranges of rows or columns with at most `most` entries each; a row or column with more is a range of its own."""
+    """List ranges of rows or columns with at most `most` entries each; one with more entries is a range of its own."""
     first = 0
     while first < pointers.size - 1:
         last = max(first + 1, int(np.searchsorted(pointers, pointers[first] + most, side="right")) - 1)
@@ -257,7 +257,7 @@ def _refuse_duplicate(name: str, instance: int, label: int) -> NoReturn:
 
 
 def is_mapped(array: Any) -> bool:
-    """Whether an array is a view of a mapped file, in the end."""
+    """Whether an array is a view, directly or indirectly, of a mapped file."""
     while array is not None and not isinstance(array, (np.memmap, mmap.mmap)):
         array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
     return array is not None
@@ -279,7 +279,7 @@ def make_columns(
 
 
 def list_column_parts(rows: Rows, sizes: NDArray, engine: Engine) -> Iterator[Columns]:
-    """The same, some labels at a time, each part in memory; the pointers of a part are those of all labels."""
+    """Like `make_columns`, but a range of labels at a time, each part in memory, with the pointers of all labels."""
     indptr = _add_up(sizes)
     for first, last in cut_pointers(indptr, ENTRIES_AT_ONCE):
         size = int(indptr[last] - indptr[first])
@@ -290,7 +290,7 @@ def list_column_parts(rows: Rows, sizes: NDArray, engine: Engine) -> Iterator[Co
 
 
 def position_type(rows: Rows) -> Any:
-    """The smallest type of integers that tells the places of a row apart."""
+    """The smallest integer type that can number the positions of a row."""
     longest = np.diff(rows.indptr).max(initial=0)
     return np.uint16 if longest <= np.iinfo(np.uint16).max else np.int32
 
@@ -314,7 +314,7 @@ def _scatter(rows: Rows, ends: NDArray, columns: Columns, first: int, last: int,
 
 
 def _read_only(columns: Columns) -> Columns:
-    """As those of a store are, so that kernels are compiled once."""
+    """Make arrays read-only, as those of a store are, so that kernels are compiled only once."""
     for array in columns:
         array.flags.writeable = False
     return columns

@@ -1,4 +1,4 @@
-"""Probabilities outside [0, 1], or too small to compute with: set right if rounding explains them, else refused."""
+"""Probabilities outside [0, 1] or too small to compute with: corrected if rounding explains them, otherwise refused."""
 
 from __future__ import annotations
 

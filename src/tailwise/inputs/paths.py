@@ -37,7 +37,7 @@ __all__ = [
     "names_for",
 ]
 
-BLOCK = 1 << 20  # values that are compared at a time
+BLOCK = 1 << 20  # values compared at a time
 
 
 def is_path(source: Any) -> bool:
@@ -92,7 +92,7 @@ class Source:
 
     @property
     def names(self) -> LabelNames | None:
-        """The label names given by the caller, by the file, or by a labels.txt beside it."""
+        """The label names given by the caller, by the file, or by a labels.txt next to it."""
         return None if self.contents is None else self.all_names or names_for(self.contents, self.path)
 
     @property
@@ -140,7 +140,7 @@ class Source:
         contents = load_contents(selection, columns=columns)
         names = None if self.all_names is not None else self.names
         if names is not None and self.contents is not None and self.contents.is_open and contents.label_names is None:
-            # This file lists names as they come, so the numbers of the other one are not its own.
+            # This file lists names in order of appearance, so the numbers in the other file do not refer to them.
             contents = replace(contents, label_names=names_for(contents, selection))
         if names is not None and (contents.label_names is not None or contents.is_open):
             chosen = contents.chosen(selection)
@@ -162,12 +162,12 @@ class Source:
 
 
 def _are_ones(values: NDArray) -> bool:
-    """Whether all values are 1; the first of them tell, and no array of their size is made."""
+    """Whether all values are 1; usually the first ones decide, and no array of their size is made."""
     return all((values[first : first + BLOCK] == 1).all() for first in range(0, values.size, BLOCK))
 
 
 def columns_there(source: Any, columns: dict[str, str]) -> dict[str, str] | None:
-    """The columns, if a table or a file has all of them; None leaves it to be read by the usual names."""
+    """The columns, if a table or a file has all of them; otherwise None, so that it is read by the usual names."""
     if not columns or not (is_path(source) or is_table(source)):
         return None
     if is_path(source):
@@ -189,7 +189,7 @@ def load_if_path(source: Any) -> Any:
 
 
 def names_for(contents: Contents, path: Any) -> LabelNames | None:
-    """Return the label names of a file, from the file itself or from a labels.txt beside it."""
+    """Return the label names of a file, from the file itself or from a labels.txt next to it."""
     if contents.label_names is not None or path is None:
         return contents.label_names
     beside = find_files(path)[0] if is_file_set(path) else path
@@ -199,7 +199,7 @@ def names_for(contents: Contents, path: Any) -> LabelNames | None:
 def load_all_labels(
     path: Any, label_names: Any = None, *, n_labels: int | None = None, columns: Any = None
 ) -> Contents:
-    """Read a file; if it does not state the number of labels, use that of the given names or a labels.txt beside it."""
+    """Read a file; if it does not state the number of labels, use that of the given names or of a labels.txt."""
     contents = load_contents(path, n_labels=n_labels, label_names=label_names, columns=columns)
     if not contents.is_open or contents.label_names is not None:
         return contents

@@ -1,4 +1,4 @@
-"""Arrays as large as the candidates: in memory, or in temporary files where the candidates are mapped files, too."""
+"""Arrays as large as the candidates: in memory, or in temporary files if the candidates are mapped files themselves."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["make_scratch"]
 
-LEAST_MAPPED = 1 << 24  # bytes; a smaller array is no more than a block
-BLOCK = 1 << 24  # bytes that are written at once where the system cannot reserve them
+LEAST_MAPPED = 1 << 24  # bytes; smaller arrays stay in memory
+BLOCK = 1 << 24  # bytes written at once where the system cannot reserve space
 
 
 def make_scratch(size: int, dtype: Any, like: NDArray) -> NDArray:
-    """Zeros to write to, (size,): in a temporary file without a name, if `like` is mapped and they are many.
+    """Return zeros to write to, (size,): in an unnamed temporary file if `like` is mapped and they are many.
 
-    The system may write what a file holds to disk when memory is short, so that it counts as no memory of the process.
+    The system can move the pages of a file to disk when memory is short, so they do not count against the process.
     """
     n_bytes = size * np.dtype(dtype).itemsize
     if n_bytes < LEAST_MAPPED or not is_mapped(like):
@@ -35,14 +35,14 @@ def make_scratch(size: int, dtype: Any, like: NDArray) -> NDArray:
             return np.frombuffer(mmap.mmap(file.fileno(), n_bytes), dtype)
     except OSError as error:
         msg = (
-            f"Candidates that are in a store need a temporary file of {n_bytes / 1e9:.1f} GB. Making it in "
+            f"Candidates in a store need a temporary file of {n_bytes / 1e9:.1f} GB. Creating it in "
             f"{tempfile.gettempdir()} failed: {error.strerror or error}. Set TMPDIR to a folder with more space."
         )
         raise MachineError(msg) from error
 
 
 def _reserve(file: Any, n_bytes: int) -> None:
-    """Take the space on disk now: a process that writes to a mapped file on a full disk is ended by the system."""
+    """Reserve the space on disk now: the system kills a process that writes to a mapped file on a full disk."""
     allocate = getattr(os, "posix_fallocate", None)
     if allocate is not None:
         allocate(file.fileno(), 0, n_bytes)

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 LIBRARIES = ("pandas", "polars", "pyarrow", "dask", "modin", "cudf", "duckdb", "ibis", "pyspark", "sqlframe")
-# Names under which a part of the entries is found, the surest first.
+# Usual names of the column of each part, the most certain first.
 PARTS = {
     "instance": (
         *("instance", "instance_id", "user", "user_id", "userid", "customer_id", "doc", "doc_id", "document"),
@@ -51,7 +51,7 @@ def is_table(value: Any) -> bool:
 
 
 def open_table(table: Any, name: str) -> Any:
-    """Return a table of any library as a narwhals data frame in memory; its columns are named by text."""
+    """Return a table of any library as a narwhals data frame in memory; all column names are text."""
     import narwhals as nw
 
     if type(table).__module__.partition(".")[0] == "pyarrow" and hasattr(table, "schema"):
@@ -104,12 +104,12 @@ def _as_mapping(columns: Mapping[str, str] | Sequence[str] | None) -> dict[str, 
 
 
 def describe_columns(found: Mapping[str, Any], chosen: Collection[str]) -> tuple[str, ...]:
-    """Say which columns are read, unless their names say so or the caller did."""
+    """Describe which columns are read, unless their names or the caller already make it clear."""
     guessed = {part: column for part, column in found.items() if part not in chosen and column != part}
     if not guessed:
         return ()
     text = ", ".join(f"{part} from {column!r}" for part, column in guessed.items())
-    return (f"Columns found by their names: {text}.",)
+    return (f"Columns found by name: {text}.",)
 
 
 def list_columns(names: Sequence[Any]) -> str:
@@ -119,7 +119,7 @@ def list_columns(names: Sequence[Any]) -> str:
 
 
 def suggest_columns(names: Sequence[Any], found: Mapping[str, Any], parts: Sequence[str]) -> dict[str, str]:
-    """A column for each part, for error messages: that found, else the next one that is there."""
+    """Suggest a column for each part in error messages: the one that was found, otherwise the next unused one."""
     rest = [name for name in names if name not in found.values()]
     given = {part: found[part] if part in found else rest.pop(0) for part in parts if part in found or rest}
     usual = {"instance": "user_id", "label": "item_id", "probability": "score"}
@@ -170,7 +170,7 @@ def _refuse_surrogates(codes: NDArray, values: NDArray, column: Any, source: str
 
 
 def _refuse_equal_numbers(series: Any, codes: NDArray, values: NDArray, source: str) -> None:
-    """Refuse 1, 1.0 and True in one column: they are equal to Python, and would be one id without a word."""
+    """Refuse 1, 1.0 and True in one column: they are equal in Python, and would silently become one id."""
     if values.dtype != object or not any(isinstance(value, Number) for value in values.tolist()):
         return
     kinds, column = [_kind_of_number(value) for value in values.tolist()], series.to_list()
@@ -214,7 +214,7 @@ def _encode(series: Any) -> tuple[NDArray, NDArray]:
     codes, values = _merge_equal(*_read_dictionary(column.unify_dictionaries()))
     if (codes < 0).any():
         return codes, values
-    # The dictionary of a categorical column may hold values that no row has, in an order of its own.
+    # The dictionary of a categorical column may hold values that no row has, in any order.
     codes, used = _read_dictionary(pyarrow.chunked_array([codes]).dictionary_encode())
     return codes, values[used]
 
@@ -255,7 +255,7 @@ def _as_objects(values: Sequence[Any]) -> NDArray:
 
 
 def _encode_plainly(values: Sequence[Any]) -> tuple[NDArray, NDArray]:
-    """Do the same without any library of tables."""
+    """Like `_encode`, without any table library."""
     numbers: dict[Any, int] = {}
     codes = np.fromiter((numbers.setdefault(value, len(numbers)) for value in values), np.int64, len(values))
     return codes, _as_objects(list(numbers))

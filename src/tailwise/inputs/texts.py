@@ -47,7 +47,7 @@ def check_texts(texts: Any, name: str = "texts") -> list[str]:
 
 
 def text_rows(texts: Any) -> NDArray:
-    """Return texts as an array whose rows can be taken."""
+    """Return texts as an array that can be indexed by rows."""
     rows = np.empty(len(texts), dtype=object)
     rows[:] = texts
     return rows

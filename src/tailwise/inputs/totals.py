@@ -30,7 +30,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Totals:
-    r"""Counts of a selection for every label: t, q, p, and the probability that it is wrong everywhere.
+    r"""Counts of a selection for every label: t, q, p, and the probability that all its predictions are wrong.
 
     .. math:: t_j = \sum_{i \in S_j} \eta_{ij},\quad q_j = |S_j|,\quad p_j = \sum_i \eta_{ij},\quad
         f_j = \prod_{i \in S_j} (1 - \eta_{ij})
@@ -134,14 +134,14 @@ class Totals:
             raise InputError(msg)
         failure = self.log_failure
         if failure is not None:
-            failure = factor * failure if factor > 0 else np.zeros_like(failure)  # 0 times infinity is no number
+            failure = factor * failure if factor > 0 else np.zeros_like(failure)  # 0 times infinity is not a number
         parts = {name: factor * getattr(self, name) for name in _ADDED}
         return replace(self, **parts, log_failure=failure)
 
     __rmul__ = __mul__
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the totals to an .npz file; the file appears only when complete."""
+        """Write the totals to an .npz file, which appears only when it is complete."""
         from tailwise.datasets.formats.saved_object import write_object
 
         arrays = {name: np.asarray(getattr(self, name)) for name in _ADDED}
@@ -217,7 +217,7 @@ def _count(source: Candidates, chosen: Chosen) -> Totals:
         logs = np.log1p(-eta)
     zeros = np.zeros(m)
     return Totals(
-        np.bincount(picked, weights=eta, minlength=m).astype(np.float64),  # integers where there is nothing to add
+        np.bincount(picked, weights=eta, minlength=m).astype(np.float64),  # integers if there is nothing to add
         np.bincount(taken, minlength=m).astype(np.float64),
         source.condition_positives(),
         float(source.n_instances),
@@ -253,7 +253,7 @@ def _combine_failures(first: NDArray, second: NDArray, sign: float) -> NDArray:
 
 
 def _check(path: Any, arrays: dict[str, NDArray], names: LabelNames | None) -> Totals:
-    """Build totals from the arrays of a file, which may hold anything."""
+    """Build totals from the arrays of a file, which may contain anything."""
     shapes = {name: arrays[name].shape for name in _ADDED if name in arrays}
     sizes = {shape for name, shape in shapes.items() if not name.startswith("n_")}
     fits = len(shapes) == len(_ADDED) and len(sizes) == 1 and len(next(iter(sizes))) == 1

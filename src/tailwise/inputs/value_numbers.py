@@ -19,14 +19,14 @@ LEAST = 1024  # values, and bytes, of the first table
 
 
 class ValueNumbers:
-    """Numbers the values of one column after another; a value keeps its number.
+    """Numbers the values of several columns in turn; equal values get the same number.
 
-    pyarrow's own encoding makes a hash table for each column, and takes several times as long.
+    pyarrow's own encoding builds a hash table for each column, and takes several times as long.
 
     Parameters
     ----------
     kind : {"text", "int64", "uint64"}
-        What the columns hold. Integers are told apart by their eight bytes.
+        What the columns hold. Integers are compared by their eight bytes.
     """
 
     def __init__(self, kind: str) -> None:
@@ -37,13 +37,13 @@ class ValueNumbers:
         return int(self._table.size[0])
 
     def add(self, values: Sequence[Any]) -> None:
-        """Number values of Python."""
+        """Number Python values."""
         import pyarrow
 
         self.number(pyarrow.array(values, pyarrow.large_string() if self.kind == "text" else self.kind))
 
     def number(self, column: Any) -> NDArray:
-        """The number of each value, int32, of an array of pyarrow without missing values."""
+        """Return the number, int32, of each value of a pyarrow array without missing values."""
         offsets, data = text_buffers(column) if self.kind == "text" else self._integer_buffers(column)
         numbers, first = np.empty(len(column), dtype=np.int32), 0
         while (first := number_texts(offsets, data, first, self._table, numbers)) < numbers.size:
@@ -89,13 +89,13 @@ def text_buffers(texts: Any) -> tuple[NDArray, NDArray]:
 
 
 def _make_table(capacity: int, n_bytes: int) -> TextTable:
-    """An empty table for some values, a power of 2, that have some bytes together."""
+    """Return an empty table for a number of values, a power of 2, with a total number of bytes."""
     slots, ends = np.zeros(2 * capacity, np.uint64), np.zeros(capacity + 1, np.int64)
     return TextTable(slots, ends, np.empty(n_bytes, np.uint8), np.zeros(1, np.int64))
 
 
 def _read_only(array: NDArray) -> NDArray:
-    """One type for compiled code, whoever owns the memory."""
+    """Make arrays read-only, so that compiled code sees one type, whoever owns the memory."""
     array = array.view()
     array.flags.writeable = False
     return array

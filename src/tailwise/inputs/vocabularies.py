@@ -23,7 +23,7 @@ GRAPHS = {".ttl": "turtle", ".rdf": "xml", ".nt": "nt", ".jsonld": "json-ld"}
 def read_vocabulary(names: Any, language: str | None = None) -> LabelNames | None:
     """Read label names and titles: one per line, CSV with a header in several languages, or SKOS.
 
-    The language is needed where a file has titles in several.
+    The language is needed if a file has titles in several.
 
     Lists of names and LabelNames are returned as LabelNames.
     """
@@ -37,7 +37,7 @@ def read_vocabulary(names: Any, language: str | None = None) -> LabelNames | Non
     if kind == ".csv":
         return _read_csv(names, language)
     if language is not None:
-        msg = f"language (--language) is for vocabularies in CSV or SKOS. Got {names}. Leave it out."
+        msg = f"language (--language) is for vocabularies in CSV or SKOS. Got {names}. Omit it."
         raise InputError(msg)
     return load_label_names(names)
 

@@ -45,7 +45,7 @@ def names_of_columns(columns: list[Any]) -> LabelNames | None:
 
 
 def _other_columns(frame: Any, found: dict[str, Any]) -> list[Any]:
-    """The columns that are not values: those that hold no numbers, or one that is named as that of instances."""
+    """The columns that are not values: those without numbers, or one with a usual name for instances."""
     named = [found["instance"]] if "instance" in found else []
     types = zip(frame.columns, frame.schema.values(), strict=True)
     odd = [column for column, kind in types if not (kind.is_numeric() or str(kind) == "Boolean")]

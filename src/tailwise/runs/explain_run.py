@@ -12,7 +12,7 @@ from tailwise.utilities import LabelPriors, as_utility
 
 
 def explainer_of_run(folder: str | os.PathLike[str]) -> tuple[Explainer, LabelPriors]:
-    """Return what explains the selection of a run, and its training frequencies."""
+    """Return the explainer for the selection of a run, and its training frequencies."""
     run = read_run_folder(folder)
     if run.probabilities is None:
         msg = (

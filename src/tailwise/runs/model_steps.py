@@ -1,4 +1,4 @@
-"""Steps of a run that depend on the model: its calibration, the names of its labels, and what the record says."""
+"""Steps of a run that depend on the model: its calibration, its label names, and its description in the record."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def describe_fitted(choice: Choice, model: Any) -> dict[str, Any]:
 
 
 def name_labels(model: Any, names: LabelNames | None) -> None:
-    """Let a fitted model know the names of its labels, which its file then holds; others' models need no priors."""
+    """Give a fitted model the names of its labels, which are saved with it; models of others may lack priors."""
     if names is None:
         return
     for each in (model, model.model_) if isinstance(model, OnTexts) else (model,):
@@ -46,7 +46,7 @@ def name_labels(model: Any, names: LabelNames | None) -> None:
 def fit_calibrator(calibrator: Calibrator, model: Any, X: Any, Y: sp.csr_array, *, folds: int, top: int) -> Calibrator:
     """Fit a calibrator by cross-validation of a fitted model, with one progress bar for all folds.
 
-    The features of texts are made once, by the fitted model.
+    The features of texts are computed once, by the fitted model.
     """
     if isinstance(model, OnTexts):
         X, model = model.transform(X), clone(model.inner()).set_params(**_take_settings(model))
@@ -55,5 +55,5 @@ def fit_calibrator(calibrator: Calibrator, model: Any, X: Any, Y: sp.csr_array, 
 
 
 def _take_settings(model: Any) -> dict[str, Any]:
-    """Return what a run decides for a model, for models within it."""
+    """Return the settings that a run makes for a model, for the models inside it."""
     return {name: getattr(model, name) for name in RUN_PARAMETERS}

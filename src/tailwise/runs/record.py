@@ -59,7 +59,7 @@ def describe_files(files: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
 
 
 def describe_rows(rows: Any) -> dict[str, Any]:
-    """Return the same for rows in memory: a CSR array, sparse and dense features side by side, or texts."""
+    """Like `describe_files`, for rows in memory: a CSR array, sparse and dense features side by side, or texts."""
     digest, n_bytes = hashlib.sha256(repr(rows.shape).encode()), 0
     for array in _arrays_of(rows):
         digest.update(array.dtype.str.encode() + array.tobytes())

@@ -97,16 +97,16 @@ def run(
         default an ensemble of a label tree and nearest neighbours, on TF-IDF features if X holds texts; a label tree
         for fewer than 50 training instances and for ``method="tree"``.
     model_options : dict, optional
-        Parameters of a model that is given by name, those of members as ``tree__C``, of :class:`TextFeatures` as
-        ``features__words`` and of :class:`Embeddings` as ``embeddings__max_length``.
+        Parameters of a model that is given by name; for its parts, put their name in front: ``tree__C`` for a member,
+        ``features__words`` for :class:`TextFeatures`, ``embeddings__max_length`` for :class:`Embeddings`.
     embeddings : Embeddings, str, path or callable, optional
-        An encoder of texts, or its name. By default, the ensemble then also has neighbours among its vectors and a
-        classifier (:class:`TextModel`).
+        A text encoder, or its name. The default ensemble then also has neighbours by its vectors and a classifier
+        (:class:`TextModel`).
     text_column, label_column : str
         Columns of texts and labels, in folders with train.csv, train.tsv or train.jsonl. Labels are in a column named
         labels, subjects, subject_uris or tags by default.
     label_names, language : path or sequence of str, str, optional
-        Names of the labels, in place of those that the data have; the language of titles in a vocabulary with several.
+        Names of the labels, in place of those in the data; the language of the titles, if a vocabulary has several.
     top : int
         Length of the shortlists.
     beam : int, optional
@@ -117,8 +117,8 @@ def run(
     folds : int
         Number of folds of the cross-validation that fits the calibrator.
     propensity : (float, float), optional
-        a and b of propensity-scored metrics and utilities. Default: those of the benchmark with the sizes of the data,
-        if any, else 0.55 and 1.5.
+        a and b of propensity-scored metrics and utilities. Default: those of the benchmark that the sizes of the data
+        match, if any, otherwise 0.55 and 1.5.
     method, certify : str, bool
         As for :func:`select`; ``method="tree"`` selects greedily on the tree itself, without shortlists.
     seed : int
@@ -210,7 +210,7 @@ class _Task:
 
     @property
     def model_options(self) -> tuple[dict[str, Any], str | None] | None:
-        """Options and encoder that state the model on the command line; None if they cannot."""
+        """Options and encoder that describe the model on the command line; None if they cannot."""
         return state_options(self.choice, self.data.rows)
 
     @property
@@ -258,7 +258,7 @@ class _Task:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What must be equal to resume an unfinished run; the number of threads may differ."""
+        """The values that must be equal to resume an unfinished run; the number of threads may differ."""
         return identify(self.configuration, self.search["seed"], self.data.inputs, __version__)
 
 
@@ -278,7 +278,7 @@ def _read_search(**given: Any) -> dict[str, Any]:
 
 
 def _prepare(model: Any, calibration: Calibrator | str | None, seed: int) -> Calibrator | None:
-    """Check what needs no data; return an unfitted copy of the calibrator."""
+    """Check everything that does not need data; return an unfitted copy of the calibrator."""
     check_seed(seed, LARGEST_SEED)
     if isinstance(model, str):
         check_choice("model", model, tuple(MODELS))
@@ -297,7 +297,7 @@ def _check_readable(utility: Utility, priors: LabelPriors, propensity: tuple[flo
         is_readable = False
     if not is_readable:
         msg = (
-            f"utility must be one that has a name, so that run.json can hold it. Got {utility}. "
+            f"utility must have a name that run.json can store. Got {utility}. "
             "Run with a named utility, then use select(run.probabilities, utility, k)."
         )
         raise UtilityError(msg)

@@ -22,8 +22,8 @@ def describe_config(
 ) -> str | None:
     """Return the file as text: the model, and all options that differ from the defaults.
 
-    `model` holds the options and the encoder of the model. The result is None if options cannot state the run: with
-    data or names in memory, or with members of an ensemble, an encoder or bins of a calibrator of your own.
+    `model` holds the options and the encoder of the model. The result is None if options cannot describe the run: with
+    data or names in memory, or with ensemble members, an encoder or calibrator bins passed as objects.
     """
     if model is None or not isinstance(data, (str, os.PathLike)) or not is_text(os.fspath(data)):
         return None
@@ -35,7 +35,7 @@ def describe_config(
     try:
         options = {"data": os.fspath(data), **_list_options(configuration, seed), **_list_model(configuration, *model)}
         lines = [f"{name} = {_as_toml(value)}" for name, value in options.items()]
-    except TypeError:  # of a value that is neither text nor number nor a list of these
+    except TypeError:  # for a value that is neither text nor a number nor a list of these
         return None
     return "\n".join(["# Repeat this run with: tailwise run --config run.toml -o OUT", *lines, ""])
 
@@ -56,7 +56,7 @@ def _list_options(configuration: Mapping[str, Any], seed: int) -> dict[str, Any]
 
 
 def _list_model(configuration: Mapping[str, Any], options: dict[str, Any], encoder: str | None) -> dict[str, Any]:
-    """Return the options that state the model, also where it is the one by default."""
+    """Return the options that describe the model, even if it is the default one."""
     stated: dict[str, Any] = {"model": configuration["model"]["name"]}
     if options:
         stated["model-option"] = [write_option(name, value) for name, value in options.items()]
@@ -64,7 +64,7 @@ def _list_model(configuration: Mapping[str, Any], options: dict[str, Any], encod
 
 
 def _list_changed(values: Mapping[str, Any], function: Any) -> dict[str, Any]:
-    """Return the values that differ from the defaults of a function and that an option can state."""
+    """Return the values that differ from the defaults of a function and that an option can express."""
     defaults = {each.name: each.default for each in inspect.signature(function).parameters.values()}
     given = {name: value for name, value in values.items() if value is not None}
     return {
@@ -75,5 +75,5 @@ def _list_changed(values: Mapping[str, Any], function: Any) -> dict[str, Any]:
 
 
 def _as_toml(value: Any) -> str:
-    """Write a value; text, numbers and lists in JSON are TOML, too, except for characters that TOML does not allow."""
+    """Write a value; JSON text, numbers and lists are valid TOML, except for characters that TOML does not allow."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

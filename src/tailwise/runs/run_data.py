@@ -43,7 +43,7 @@ class RunData:
     instance_names: Ids | None = None  # of the test instances
     files: dict[str, Path] = field(default_factory=dict)  # by role, such as "train features"; empty for matrices
     path: Path | None = None  # the folder
-    drawn_after: str | None = None  # for synthetic data, the benchmark that was imitated
+    drawn_after: str | None = None  # for synthetic data, the benchmark whose sizes it has
 
     @cached_property
     def priors(self) -> LabelPriors | None:
@@ -52,7 +52,7 @@ class RunData:
 
     @property
     def rows(self) -> str:
-        """What X is: features, features of two kinds side by side, or texts."""
+        """The rows X: features, features of two kinds side by side, or texts."""
         from tailwise.models.choosing import kind_of_rows
 
         return kind_of_rows(self.X)
@@ -74,7 +74,7 @@ class RunData:
 
     @property
     def name(self) -> str:
-        """The name of the benchmark with these sizes, or else of the folder."""
+        """The name of the benchmark with these sizes, otherwise of the folder."""
         if self.drawn_after is not None:
             return f"{self.drawn_after} (synthetic)"
         if self.benchmark is not None:
@@ -110,7 +110,7 @@ class RunData:
 class TextColumns:
     """The columns of texts and labels in tables and JSON lines; None for a usual name of labels.
 
-    Also names of labels, or their file, that replace those of the data, and the language of titles in a vocabulary.
+    Also label names, or their file, that replace those of the data, and the language of titles in a vocabulary.
     """
 
     text: str = "text"
@@ -143,7 +143,7 @@ def read_data(
 ) -> RunData:
     """Read a folder in any layout, or take X, Y, X_test, Y_test and label_names from keys or attributes.
 
-    `needs` are those that are required. Test data are read only if some of them are.
+    `needs` lists what is required. Test data are read only if it includes some.
     """
     needs, names = tuple(needs), columns.read_names()
     data = (
@@ -220,7 +220,7 @@ def read_corpora(
     names_file: Path | None = None,
     path: Path | None = None,
 ) -> RunData:
-    """Read files that hold texts and the names of labels; the labels are those of given names, or of training."""
+    """Read files with texts and label names; the labels are the given names, otherwise those that occur in training."""
     from tailwise.datasets import load_label_names
     from tailwise.datasets.formats.disk import input_errors_of
     from tailwise.datasets.formats.labelled_texts import read_labelled_texts, read_new_texts
@@ -232,7 +232,7 @@ def read_corpora(
     names_file = names_file if names is None else None
     names = names if names_file is None else load_label_names(names_file)
     found: dict[str, Any] = {}
-    needed = {"train", *(PLACES[name][0] for name in needs)}  # training says which labels there are
+    needed = {"train", *(PLACES[name][0] for name in needs)}  # the training part determines the labels
     parts = [part for part in ("train", "test") if part in files and part in needed]
     for part in parts:
         ending = "" if part == "train" else "_test"
@@ -315,7 +315,7 @@ def _take_matrices(source: Any, needs: tuple[str, ...], replaced: LabelNames | N
 
 
 def _read_own_labels(labels: Any, names: LabelNames | None, name: str) -> tuple[Any, LabelNames | None]:
-    """Return a matrix and the names of its columns where labels are given by name; anything else as it is."""
+    """Return a matrix and the names of its columns if labels are given by name; anything else unchanged."""
     from tailwise.inputs.tags import are_tags, list_tags, place_tags
 
     return place_tags(list_tags(labels, name), names, name) if are_tags(labels) else (labels, names)
@@ -332,7 +332,7 @@ def _as_rows(rows: Any, name: str) -> Any:
 
 
 def _check_shapes(data: RunData) -> None:
-    """Refuse training and test data of different kinds, or with other numbers of features, labels or instances."""
+    """Refuse training and test data of different kinds, or with different numbers of features, labels or instances."""
     _check_kinds(data)
     for first, second, axis, what in (
         ("X", "X_test", 1, "features"),

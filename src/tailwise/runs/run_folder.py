@@ -44,7 +44,7 @@ RUN_KIND = FolderKind(RUN_RECORD, "hold an earlier run", _list_files, steps=STEP
 
 @dataclass(frozen=True, eq=False)
 class RunFolder:
-    """The contents of a folder that ``tailwise run`` wrote; None for what the run had none of."""
+    """The contents of a folder written by ``tailwise run``; None for parts that the run did not have."""
 
     path: Path
     record: Record  # run.json
@@ -82,12 +82,12 @@ class RunFolder:
 
 
 def is_run(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is the folder of a run, finished or not; any other folder holds files to be read as one."""
+    """Whether a path is the folder of a run, finished or not; any other folder is read as a set of files."""
     return any((Path(path) / name).is_file() for name in (RUN_RECORD, UNFINISHED))
 
 
 def refuse_unfinished(path: str | os.PathLike[str]) -> None:
-    """Refuse a folder without a record if it was begun."""
+    """Refuse the folder of an unfinished run."""
     if (Path(path) / UNFINISHED).is_file():
         msg = f"{path} must be the folder of a finished run. It is not finished. Start the same run again to resume it."
         raise FileError(msg)

@@ -1,4 +1,4 @@
-"""What ``tailwise train`` and ``tailwise predict`` read: a folder, two files, or one file of texts and labels."""
+"""The inputs of ``tailwise train`` and ``tailwise predict``: a folder, two files, or one file of texts and labels."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tailwise.errors import FileError
 from tailwise.inputs.ids import Ids
 from tailwise.runs.run_data import RunData, TextColumns, read_corpora, read_data
 
-INTEGER = re.compile("0|[1-9][0-9]{0,17}")  # as Python writes them, and small enough for every format
+INTEGER = re.compile("0|[1-9][0-9]{0,17}")  # in the form that Python writes, and small enough for every format
 
 
 def read_training(paths: list[str], columns: TextColumns) -> RunData:
-    """Read features or texts and labels: of a folder, of a file with both, or of two files."""
+    """Read features or texts, and labels: from a folder, from a file with both, or from two files."""
     if len(paths) == 1 and not os.path.isfile(paths[0]):
         return read_data(paths[0], needs=("X", "Y"), columns=columns)
     names = columns.read_names()
@@ -38,7 +38,7 @@ def _read_rows(path: str, column: str) -> Any:
 
 
 def read_rows_for(model: Any, model_path: str, path: str, column: str) -> Any:
-    """Read texts or features to predict, as the model was trained; refuse files that cannot hold them."""
+    """Read the texts or features to predict, whichever the model was trained on; refuse files that cannot hold them."""
     if getattr(model, "reads_texts_", False):
         return _read_texts_for(model_path, path, column)
     from tailwise.datasets import load_features
@@ -57,7 +57,7 @@ def read_rows_for(model: Any, model_path: str, path: str, column: str) -> Any:
 def read_ids_for(model: Any, path: str, column: str) -> Ids | None:
     """Read the ids of the texts to predict, if the file has a column of them; integers if all are written as such.
 
-    In tables that are written with them, integers are then marked as ids, where words would be read as row numbers.
+    Tables that are written with these integers then mark them as ids; as text they would be read as row numbers.
     """
     from tailwise.datasets.formats.text_lines import read_ids
 

@@ -1,1 +1,1 @@
-"""The catalogue of benchmarks: what there is, fetching it, and folders of data."""
+"""The catalogue of benchmarks, downloads, and folders of data."""

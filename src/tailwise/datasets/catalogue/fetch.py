@@ -26,7 +26,7 @@ ARCHIVE = "archive"
 HEAD = 1000  # bytes from which a web page is recognised
 PIECE = 1 << 18  # bytes written at a time
 SECONDS = 60.0  # to wait for a response
-RETRIES = 1  # of an interrupted download, from the beginning
+RETRIES = 1  # of an interrupted download; each begins again from the start
 
 
 def _list_files(folder: Path) -> list[str]:

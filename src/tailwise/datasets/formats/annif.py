@@ -1,8 +1,8 @@
 """Files of Annif: corpora of short texts, suggestions, and folders with a file of subjects for each document.
 
-A corpus has a line per document, its text and its subjects: `text<TAB><uri> <uri>`. Suggestions have a line per
-subject, `<uri><TAB>title<TAB>score`, with a notation before the score if there is one. Subjects of a document in a
-folder are in a file beside its text: `.key` with a title per line, or `.tsv` with `<uri><TAB>title`.
+A corpus has one line per document, with its text and its subjects: `text<TAB><uri> <uri>`. Suggestions have one line
+per subject, `<uri><TAB>title<TAB>score`, with the notation, if any, before the score. In a folder, the subjects of a
+document are in a file next to its text: `.key` with a title per line, or `.tsv` with `<uri><TAB>title`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def read_corpus(path: Any) -> Contents:
 
 
 def read_corpus_blocks(path: Any) -> Iterator[Contents]:
-    """Read the same in blocks."""
+    """Like `read_corpus`, in blocks."""
     return (_unranked(block) for block in collect_rows(path, _list_documents(path), ROWS))
 
 
@@ -83,7 +83,7 @@ def _decode(path: Any, line: int, raw: bytes) -> str:
     try:
         return raw.decode().rstrip("\n")
     except UnicodeDecodeError as error:
-        msg = f"{path}, line {line}: expected UTF-8 text. Got byte {error.start + 1}, which is not. Convert the file."
+        msg = f"{path}, line {line}: expected UTF-8 text. Invalid UTF-8 at byte {error.start + 1}. Convert the file."
         raise FileError(msg) from error
 
 
@@ -91,12 +91,12 @@ def _decode(path: Any, line: int, raw: bytes) -> str:
 
 
 def read_suggestions(path: Any) -> Contents:
-    """Read the suggestions for one document, which is called as the file."""
+    """Read the suggestions for one document, which is named after the file."""
     return read_documents(path, [path])
 
 
 def read_documents(path: Any, files: Sequence[Any]) -> Contents:
-    """Read a file for each document; documents are called as their files, without the suffix."""
+    """Read a file for each document; documents are named after their files, without the suffix."""
     titles: dict[str, str] = {}
     rows = (_read_document(file, number, titles) for number, file in enumerate(files, 1))
     contents = next(collect_rows(path, rows))
@@ -119,7 +119,7 @@ def _read_document(path: Any, number: int, titles: dict[str, str]) -> ListedRow:
 
 
 def _read_subject(path: Any, line: int, fields: list[str]) -> tuple[str, str, float]:
-    """The subject of a line, its title and its score, 1 if there is none."""
+    """Return the subject of a line, its title and its score, or 1 if it has none."""
     uri = URI.fullmatch(fields[0].strip())
     if uri is None:
         if len(fields) > 1 or "<" in fields[0]:
@@ -142,7 +142,7 @@ def _stem(path: Any) -> str:
 
 
 def read_hits(path: Any, line: int, record: dict[str, Any]) -> ListedRow | None:
-    """An object of Annif's JSON lines: suggestions, or a document with its subjects; None if it is neither."""
+    """Read an object of Annif's JSON lines: suggestions, or a document with its subjects; None if it is neither."""
     name = record.get("document_id", record.get("id"))
     for key in ("results", "suggestions", "subjects"):
         hits = record.get(key)

@@ -1,4 +1,4 @@
-"""The contents of a file in any format, as readers return them and writers take them."""
+"""The contents of a file in any format, as returned by readers and passed to writers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Contents:
     is_open : bool
         Whether there may be more labels than columns, because the file lists labels without stating their number.
     messages : tuple of str
-        Which columns of a file were read, if they were found by names other than instance, label and probability.
+        Which columns of a file were read, if they have names other than instance, label and probability.
     repeated : str
         The first pair that a file without values lists several times; it counts once, but not in a selection.
     """
@@ -165,7 +165,7 @@ class Contents:
         return labels
 
     def best_first(self) -> NDArray:
-        """Return the positions of the entries, row by row and best first: by rank, else by value and then label."""
+        """Return the positions of the entries, row by row and best first: by rank, or by value and then label."""
         matrix = self.matrix
         rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
         if self.ranks is not None:

@@ -1,4 +1,4 @@
-"""From one format to another, block by block where both sides can."""
+"""Conversion from one format to another, block by block if both formats support it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def convert(
     format: str | None = None,
     by_label: bool = False,
 ) -> int:
-    """Write what one file, or several as one, hold to a file of another format; return the number of instances.
+    """Convert one file, or several as one, to another format; return the number of instances.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ def convert(
         block if the source can be read so: text, JSON lines, .npz, and CSV and Parquet that are sorted by instance.
     columns, label_names : optional
         As for :func:`tailwise.load`. A file that numbers its labels and states how many there are takes their names
-        from a ``labels.txt`` beside it that has a line for each.
+        from a ``labels.txt`` next to it that has a line for each.
     format : str, optional
         The format to write, if the suffix is ambiguous.
     by_label : bool
-        Whether a store is to hold its candidates a second time, by label (10 bytes each), which label passes and
-        proofs then map instead of making them in a temporary file.
+        Whether a store also holds its candidates by label (10 bytes each), so that label passes and certificates need
+        no temporary file for them.
 
     Examples
     --------
@@ -89,9 +89,9 @@ def convert(
 
 
 def check_by_label_option(*, by_label: bool, target: Any) -> None:
-    """Refuse candidates by label in a file, which is no store."""
+    """Refuse candidates by label in a file that is not a store."""
     if by_label:
-        msg = f"by_label needs a store as output, NAME.store. Got {target}. Leave it out."
+        msg = f"by_label needs a store as output, NAME.store. Got {target}. Omit it."
         raise InputError(msg)
 
 
@@ -104,9 +104,9 @@ def convert_to_store(
     by_label: bool = False,
     progress: bool = False,
 ) -> int:
-    """Fill an empty folder with a store, block by block where the source can be read so; return how many instances.
+    """Write a store to an empty folder, block by block if the source allows; return the number of instances.
 
-    What is not sorted by instance, and formats without blocks, are read at once.
+    Files that are not sorted by instance, and formats without blocks, are read as a whole.
     """
     try:
         blocks = _list_blocks(source, columns)
@@ -114,7 +114,7 @@ def convert_to_store(
             return _fill(source, folder, blocks, label_names, by_label=by_label, progress=progress)
     except MachineError:
         raise
-    except FileError:  # it is not sorted, or wrong; reading it at once tells which
+    except FileError:  # it is not sorted, or it is invalid; reading it as a whole shows which
         for file in folder.iterdir():
             file.unlink()
     contents = load_contents(source, label_names=label_names, columns=columns)
@@ -150,35 +150,35 @@ def _fill(
 
 
 def _with_names_beside(contents: Contents, writer: Format, find_names: Callable[[int], LabelNames | None]) -> Contents:
-    """Name the labels after a labels.txt beside the source, as select does, if the source has no names of its own."""
+    """Name the labels after a labels.txt next to the source, as select does, if the source has no names of its own."""
     if contents.label_names is not None or contents.is_open or NAMES not in writer.holds:
         return contents
     names = find_names(contents.matrix.shape[1])
     try:
         writer.check_names(() if names is None else names.texts)
-    except InputError:  # nobody asked for these names, so numbers do
+    except InputError:  # nobody asked for these names, so numbers are enough
         return contents
     return replace(contents, label_names=names)
 
 
 def _warn_of_lost_ids(contents: Contents, target: Any, writer: Format) -> None:
-    """Say which ids a format cannot hold."""
+    """Warn of ids that a format cannot hold."""
     lost = []
     if contents.instance_names is not None and not (NAMES in writer.holds and writer.names_instances):
         lost.append(f"the ids of {len(contents.instance_names):,} instances")
     if contents.label_names is not None and NAMES not in writer.holds:
         lost.append(f"the names of {len(contents.label_names):,} labels")
     if lost:
-        name = os.path.basename(target)  # of a draft, for the command
+        name = os.path.basename(target)  # the name of the draft, for the command
         msg = (
-            f"{writer.title} cannot hold {' and '.join(lost)}: {name} numbers them from 0, as they come. "
+            f"{writer.title} cannot hold {' and '.join(lost)}: {name} numbers them from 0, in order. "
             "Use .csv, .jsonl or .parquet to keep them."
         )
         warnings.warn(msg, UnknownIdsWarning, stacklevel=3)
 
 
 def _stream(source: Any, target: Any, reader: Format, writer: Format, columns: Any) -> int | None:
-    """Convert block by block; None if that cannot be done, because the source is not sorted or not right."""
+    """Convert block by block; None if that is impossible because the source is not sorted or not valid."""
     assert reader.blocks is not None
     assert writer.write_blocks is not None
     n_rows, find_names = 0, cache(partial(find_label_names, source))  # read once, not for each block

@@ -1,7 +1,7 @@
 """CSV and TSV with a header: a row per entry, in columns for the instance, the label, its probability and its rank.
 
-pyarrow reads and writes such files if it is installed. Whatever it cannot read, the csv module of Python reads or
-refuses, with the row and the column. A row without a label and a probability stands for an instance without labels.
+pyarrow reads and writes such files if it is installed. Files that it cannot read are left to Python's csv module,
+whose errors name the row and the column. A row without a label and a probability is an instance without labels.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FIELD = 1 << 24  # characters of the longest field
 
 
 def read_header(path: Any) -> tuple[list[str], str]:
-    """Return the names of the columns, and the mark between fields."""
+    """Return the names of the columns, and the delimiter."""
     with opened_text(path) as file:
         line = decode_line(path, file.readline(FIELD)).rstrip("\n")
     mark = "\t" if without_packing(path).endswith(".tsv") else max(",;\t", key=line.count)
@@ -81,7 +81,7 @@ def _read_by_arrow(
     }
     with opened(path) as packed:
         try:
-            # Of a file that is not compressed, pyarrow reads the next block while this one is converted.
+            # If the file is not compressed, pyarrow reads the next block while this one is converted.
             for batch in arrow_csv.open_csv(packed if is_compressed(path) else os.fspath(path), **options):
                 yield _parts_of(batch, columns, as_text)
         except (arrow.ArrowException, UnicodeDecodeError) as error:
@@ -89,7 +89,7 @@ def _read_by_arrow(
 
 
 def _parts_of(batch: Any, columns: dict[str, str], as_text: frozenset[str]) -> dict[str, Any]:
-    """The parts of a batch; ids that are all integers as such."""
+    """Return the parts of a batch; ids become integers if all of them are."""
     parts: dict[str, Any] = {}
     is_empty = _are_empty(batch[columns["label"]])
     if is_empty.any():
@@ -121,7 +121,7 @@ def _are_empty(texts: Any) -> NDArray:
 
 
 def _as_integers(texts: Any) -> Any:
-    """Texts as integers, if all of them are."""
+    """Convert texts to integers, if all of them are."""
     import pyarrow as arrow
 
     integers = np.empty(len(texts), dtype=np.int64)
@@ -158,14 +158,14 @@ def _list_records(path: Any, mark: str) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def decode_line(path: Any, line: bytes) -> str:
-    """Decode UTF-8, or say what is none."""
+    """Decode UTF-8; refuse invalid bytes."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         came = line[max(0, error.start - 20) : error.start + 20].decode("latin-1")
         target = f"utf8{os.path.splitext(without_packing(path))[1]}"
         msg = (
-            f"{path} must be UTF-8 text. Got {came!r}, which is not. If it is of another encoding, Latin-1 for "
+            f"{path} must be UTF-8 text. Got {came!r}, which is not. If it has another encoding, Latin-1 for "
             f"instance, convert it: iconv -f latin1 -t utf-8 {path} > {target}"
         )
         raise FileError(msg) from error
@@ -224,7 +224,7 @@ def write_csv(path: Any, contents: Contents) -> None:
 
 
 def write_csv_blocks(path: Any, blocks: Iterable[Contents]) -> None:
-    """Write the same block by block."""
+    """Like `write_csv`, block by block."""
     mark = "\t" if without_packing(path).endswith(".tsv") else ","
     with written_text(path) as file:
         for number, rows in enumerate(list_rows(blocks)):

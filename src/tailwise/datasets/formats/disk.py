@@ -1,7 +1,7 @@
 """Reading files with clear errors, and writing them atomically.
 
 Only failures of the disk and of decompression become FileErrors here; an error in the code that uses the bytes is not
-the file's fault. Files are written to a draft beside the target, which then replaces the target in one step.
+the file's fault. Files are written to a draft next to the target, which then replaces the target in one step.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def opened_text(path: AnyPath) -> Iterator[BinaryIO]:
 
 
 class _Reading(io.RawIOBase):
-    """Passes on what it reads; failures become FileErrors."""
+    """Passes data through; failures become FileErrors."""
 
     def __init__(self, source: io.BufferedIOBase, path: AnyPath) -> None:
         self._source, self._path = source, path
@@ -261,7 +261,7 @@ def written_beside(path: AnyPath) -> Iterator[BinaryIO]:
 
 @contextmanager
 def written_text(path: AnyPath) -> Iterator[BinaryIO]:
-    """Do the same, compressed if the name ends in .gz or .zst; equal text gives equal bytes."""
+    """Like `written_beside`, compressed if the name ends in .gz or .zst; equal text gives equal bytes."""
     with written_beside(path) as file:
         if _is_zstd(path):
             packed = _import_zstandard().ZstdCompressor().stream_writer(file, closefd=False)

@@ -1,4 +1,4 @@
-"""What a failure of the system comes to: whose fault it is, and which file system is full."""
+"""Failures of the operating system: whether the machine or the file is at fault, and which file system is full."""
 
 from __future__ import annotations
 

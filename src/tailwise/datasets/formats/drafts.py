@@ -1,4 +1,4 @@
-"""Drafts: folders beside a target for files being written, each locked by the process that writes it.
+"""Drafts: folders next to a target for files being written, each locked by the process that writes it.
 
 The system releases a lock whenever its process ends, so drafts of killed processes can be found and removed.
 """
@@ -25,7 +25,7 @@ CONTENT = "content"
 ATTEMPTS = 10
 SECONDS_TO_LOCK = 60.0  # a draft that has not been locked after this time is abandoned
 
-_open_drafts: set[Path] = set()  # those that this process holds
+_open_drafts: set[Path] = set()  # drafts held by this process
 
 
 class Held(FileError):
@@ -67,7 +67,7 @@ def drafted(parent: Path) -> Iterator[Path]:
 
 @contextmanager
 def drafted_for(target: Path, refusal: str) -> Iterator[Path]:
-    """Do the same for one process at a time; `refusal` is the error message if another one is writing to the target."""
+    """Like `drafted`, for one process at a time; `refusal` is the error message if another one writes to the target."""
     remove_leftovers(target.parent)
     word = hashlib.sha256(target.name.encode(errors="surrogateescape")).hexdigest()[:16]
     with _opened(target.with_name(f".tailwise-{word}.part"), refusal) as content:
@@ -83,7 +83,7 @@ def remove_leftovers(parent: Path) -> None:
     """Remove the drafts in a folder that no running process holds."""
     for draft in parent.glob(PATTERN):
         with suppress(OSError):  # held by another process, already gone, or owned by another user
-            if draft.is_symlink():  # never created by us, and could point anywhere
+            if draft.is_symlink():  # a link: never created by us, and could point anywhere
                 continue
             if (draft / LOCK_FILE).exists() or time.time() - draft.stat().st_mtime > SECONDS_TO_LOCK:
                 with _opened(draft):

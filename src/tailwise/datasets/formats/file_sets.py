@@ -36,14 +36,14 @@ def is_file_set(path: Any) -> bool:
 
 
 def find_files(path: Any) -> list[str]:
-    """List the files that a path stands for, in the order of their names; hidden ones and marks are left out."""
+    """List the files that a path stands for, in the order of their names, without hidden files and marker files."""
     if isinstance(path, (list, tuple)):
         return [file for each in path for file in (find_files(each) if is_file_set(each) else [os.fspath(each)])]
     text = os.fspath(path)
     found = glob.glob(os.path.join(glob.escape(text), "*")) if os.path.isdir(text) else glob.glob(text)
     files = sorted(each for each in found if os.path.isfile(each) and os.path.basename(each)[0] not in "._")
     if not files:
-        msg = f"{text} must hold or match at least one file. It does not. Check the spelling and the folder."
+        msg = f"{text} must contain or match at least one file. It does not. Check the spelling and the folder."
         raise FileError(msg)
     return files
 
@@ -84,7 +84,7 @@ def _kind(file: str) -> str:
 
 
 def _without_texts(path: Any, files: list[str]) -> list[str]:
-    """Leave out the texts of a folder of Annif, in which other files hold the subjects, and nothing else is."""
+    """Omit the texts from an Annif folder, in which other files hold the subjects."""
     kinds = {_kind(file) for file in files}
     subjects = kinds & {*ONE_DOCUMENT, ".tsv"}
     if isinstance(path, (list, tuple)) or kinds - subjects - {".txt"}:
@@ -101,7 +101,7 @@ def _without_texts(path: Any, files: list[str]) -> list[str]:
 
 
 def _is_key_folder(path: Any, files: list[str]) -> bool:
-    """Whether subjects are in a .tsv beside the text of each document."""
+    """Whether subjects are in a .tsv next to the text of each document."""
     return all(_kind(file) == ".tsv" and os.path.exists(f"{os.path.splitext(file)[0]}.txt") for file in files)
 
 
@@ -116,7 +116,7 @@ def _check_kinds(path: Any, files: Sequence[str], formats: Sequence[Format]) -> 
 
 
 def _stack(path: Any, files: Sequence[str], parts: Sequence[Contents]) -> Contents:
-    """The instances of all files, one file after the other; labels are matched by name if they have names."""
+    """Stack the instances of all files, one file after the other; labels are matched by name if they have names."""
     names = _join_names(path, files, parts)
     if names is not None:
         parts = [part.renumbered(names, file) for part, file in zip(parts, files, strict=True)]
@@ -146,7 +146,7 @@ def _join_names(path: Any, files: Sequence[str], parts: Sequence[Contents]) -> L
     if not named:
         return None
     if len(named) < len(parts):
-        msg = f"The files of {_call(path)} must all name or all number their labels. Some do the one, some the other."
+        msg = f"The files of {_call(path)} must all name or all number their labels. Some do one, some the other."
         raise FileError(msg)
     names = named[0]
     for each in named[1:]:

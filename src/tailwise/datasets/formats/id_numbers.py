@@ -1,4 +1,4 @@
-"""Numbers for the ids in a column of a file: integers that are numbers are kept, ids are numbered as they appear."""
+"""Numbers for the values in a column of a file: row and column numbers are kept, ids are numbered as they appear."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["IdNumbers", "NotAsAssumed"]
 
 
 class NotAsAssumed(Exception):
-    """What the first rows of a column looked like is not what it is: integers are ids, or text."""
+    """A column turned out to differ from its first rows: integers are ids, or text."""
 
     def __init__(self, part: str, came: Any, *, is_text: bool = False) -> None:
         super().__init__(f"Got {came!r}")
@@ -36,14 +36,14 @@ class IdNumbers:
     known : list or None
         All ids, if the metadata of the file lists them.
     is_plain : bool
-        Whether integers are numbers of rows or columns, unless they are huge; otherwise they are ids.
+        Whether integers are row or column numbers, unless they are huge; otherwise they are ids.
     """
 
     def __init__(self, path: Any, part: str, known: list[Any] | None, *, is_plain: bool) -> None:
         self._path, self._part, self._is_closed, self._is_plain = path, part, known is not None, is_plain
         self._numbers: dict[Any, int] = {name: number for number, name in enumerate(known or ())}
         self.uses_names = self._has_text = False
-        self._values: ValueNumbers | None = None  # the same by their bytes, if columns are of pyarrow
+        self._values: ValueNumbers | None = None  # the same by their bytes, for columns of pyarrow
         self._most = 0
 
     @property
@@ -71,7 +71,7 @@ class IdNumbers:
         return str(number) if self.names is None else repr(self.names[number])
 
     def number(self, column: Any) -> NDArray:
-        """The numbers of a column, int32; a list of text or integers, or a column of pyarrow."""
+        """Return the numbers, int32, of a column: a list of text or integers, or a pyarrow column."""
         if isinstance(column, (list, np.ndarray)):
             return self._number_list(column)
         from pyarrow import types
@@ -95,7 +95,7 @@ class IdNumbers:
 
     @property
     def _keeps_numbers(self) -> bool:
-        """Whether integers are the numbers of rows or columns."""
+        """Whether integers are row or column numbers."""
         lists_integers = self._is_closed and all(type(name) is int for name in self._numbers)
         return self._is_plain and not lists_integers and not self.uses_names
 
@@ -113,13 +113,13 @@ class IdNumbers:
         return self._number_codes(codes, list(numbers))
 
     def _expect_names(self, *, is_text: bool) -> None:
-        """Names after numbers, or text after integers, make all of them text."""
+        """Treat all values as text from now on: names came after numbers, or text after integers."""
         if self._most or (self.uses_names and is_text != self._has_text):
             raise NotAsAssumed(self._part, "text and integers", is_text=True)
         self.uses_names, self._has_text = True, is_text
 
     def check_gaps(self, n_entries: int, *, is_stated: bool) -> None:
-        """Take numbers for ids if most rows or columns would be empty, and the file does not say how many there are."""
+        """Treat numbers as ids if most rows or columns would be empty and the file does not state their number."""
         if self._is_plain and not is_stated and self._most > max(FREE_NUMBERS, NUMBERS_PER_ROW * n_entries):
             raise NotAsAssumed(self._part, self._most - 1)
 
@@ -130,7 +130,7 @@ class IdNumbers:
         return numbers.astype(np.int32)
 
     def _number_values(self, chunks: list[Any], kind: str) -> NDArray:
-        """The numbers of columns of pyarrow, by one hash table for all of them."""
+        """Number pyarrow columns, with one hash table for all of them."""
         if self._values is None:
             self._values = ValueNumbers(kind)
             self._values.add([name for name in self._numbers if isinstance(name, str) == (kind == "text")])
@@ -151,7 +151,7 @@ class IdNumbers:
         return places[codes]
 
     def _number_codes(self, codes: NDArray, names: list[Any]) -> NDArray:
-        """Codes of names as numbers; new names are numbered in the order in which the column holds them."""
+        """Convert codes of names to numbers; new names are numbered in the order in which they occur in the column."""
         if self._is_closed:
             strange = next((name for name in names if name not in self._numbers), None)
             if strange is not None:
@@ -168,7 +168,7 @@ class IdNumbers:
 
 
 def _common_kind(kind: Any) -> str:
-    """What holds all ids of a column."""
+    """Return the type that can hold all ids of a column."""
     import pyarrow as arrow
 
     if not arrow.types.is_integer(kind):

@@ -39,17 +39,17 @@ def read_jsonl(path: Any) -> Contents:
 
 
 def read_jsonl_blocks(path: Any) -> Iterator[Contents]:
-    """Read the same in blocks."""
+    """Like `read_jsonl`, in blocks."""
     return collect_rows(path, _list_rows(path), ROWS)
 
 
 def write_jsonl(path: Any, contents: Contents) -> None:
-    """Write labels best first: by rank, else by score."""
+    """Write labels best first: by rank, otherwise by score."""
     write_jsonl_blocks(path, [contents])
 
 
 def write_jsonl_blocks(path: Any, blocks: Iterable[Contents]) -> None:
-    """Write the same block by block."""
+    """Like `write_jsonl`, block by block."""
     n_before = 0
     with written_text(path) as file:
         for block in blocks:

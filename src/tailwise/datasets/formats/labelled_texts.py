@@ -33,7 +33,7 @@ __all__ = [
 LABEL_COLUMNS = ("labels", "subjects", "subject_uris", "tags")
 MARKS = re.compile(r"[;|\n]")  # between labels in a field of a table
 NUMBERS = re.compile(rb"[-+0-9.,:eE\s]*(#.*)?")
-SHARED = frozenset({".txt", ".csv", ".tsv", ".jsonl"})  # suffixes both of texts and of matrices
+SHARED = frozenset({".txt", ".csv", ".tsv", ".jsonl"})  # suffixes of both texts and matrices
 
 
 class LabelledTexts(NamedTuple):
@@ -74,7 +74,7 @@ def read_new_texts(
 
 
 def _has_labels(path: Any, text: str, labels: str | None) -> bool:
-    """Whether a file has a column of labels, or some record a key for them."""
+    """Whether a file has a column of labels, or a record with a key for them."""
     kind, usual = os.path.splitext(without_packing(path))[1], (labels,) if labels else LABEL_COLUMNS
     if kind == ".jsonl":
         return any(record.get(name) is not None for _, record in list_objects(path, text) for name in usual)
@@ -92,7 +92,7 @@ def find_label_column(path: Any, names: list[str], given: str | None) -> str:
 
 
 def holds_texts(path: str | os.PathLike[str], column: str = COLUMN) -> bool:
-    """Whether a file looks like texts rather than features, by its suffix or else by its first lines."""
+    """Whether a file looks like texts rather than features, by its suffix or by its first lines."""
     kind = os.path.splitext(without_packing(path))[1]
     if os.path.isdir(path) or is_matrix_suffix(kind):
         return False
@@ -107,7 +107,7 @@ def holds_texts(path: str | os.PathLike[str], column: str = COLUMN) -> bool:
         return isinstance(first, dict) and column in first
     if kind in (".csv", ".tsv"):
         return (kind == ".tsv" and starts_corpus(head)) or column in read_header_of(path)
-    return any(NUMBERS.fullmatch(line) is None for line in lines)  # one title of many may be a number
+    return any(NUMBERS.fullmatch(line) is None for line in lines)  # a single title may be a number
 
 
 def is_matrix_suffix(kind: str) -> bool:

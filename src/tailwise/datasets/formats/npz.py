@@ -40,7 +40,7 @@ def read_npz(path: Any) -> Contents:
 
 
 def read_npz_blocks(path: Any) -> Iterator[Contents]:
-    """Read a CSR matrix some instances at a time; any other layout, and a selection with its order, at once."""
+    """Read a CSR matrix in blocks of instances; any other layout, and a selection with its order, as a whole."""
     try:
         yield from _read_csr_blocks(path)
     except _Other:
@@ -48,7 +48,7 @@ def read_npz_blocks(path: Any) -> Iterator[Contents]:
 
 
 class _Other(Exception):
-    """The file holds another layout than CSR, or an order of labels, or is damaged, which reading it at once tells."""
+    """The layout is not CSR, or the file holds an order of labels or is damaged; reading it as a whole shows which."""
 
 
 def _read_csr_blocks(path: Any) -> Iterator[Contents]:
@@ -80,7 +80,7 @@ def _read_member(archive: zipfile.ZipFile, name: str) -> NDArray:
 
 
 def _read_kind(file: Any) -> tuple[Any, Any]:
-    """The shape and type of an array that is read further."""
+    """Return the shape and type of an array, to be read further."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
@@ -104,7 +104,7 @@ def write_npz(path: Any, contents: Contents) -> None:
 
 
 def write_smat(path: Any, contents: Contents) -> None:
-    """Write a matrix as PECOS does, each row best first: by rank, else by score."""
+    """Write a matrix as PECOS does, each row best first: by rank, otherwise by score."""
     order = contents.best_first()
     _write(path, contents.matrix, contents.matrix.indices[order], contents.values[order])
 
@@ -183,7 +183,7 @@ def _read_arrays(file: BinaryIO) -> dict[str, NDArray]:
 def _check_directory(archive: zipfile.ZipFile) -> None:
     """Refuse a damaged directory, which could hide an array without any other error."""
     for entry in archive.infolist():
-        archive.open(entry).close()  # compares the name in the directory with the one beside the data
-        if entry.comment:  # numpy writes none; a wrong length has swallowed the following entries
+        archive.open(entry).close()  # compares the name in the directory with the one next to the data
+        if entry.comment:  # numpy writes no comments; a wrong length would hide the following entries
             msg = f"the entry {entry.filename} has a comment"
             raise zipfile.BadZipFile(msg)

@@ -31,7 +31,7 @@ __all__ = [
     "refuse_line",
 ]
 
-ANY = 2**31 - 1  # the limit of numbers if the file sets none
+ANY = 2**31 - 1  # the largest number if the file sets no limit
 
 
 def refuse_line(path: Any, line: int, expected: str, came: str) -> NoReturn:

@@ -31,7 +31,7 @@ class Target(NamedTuple):
 
 @contextmanager
 def reserved_file(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[Path]:
-    """Yield a draft path of the same name; at the end, move the draft and files beside it into place.
+    """Yield a draft path of the same name; at the end, move the draft and files next to it into place.
 
     Without `overwrite`, existing files are not replaced: if a file was created in the meantime, the result is kept
     under another name, which the error states. Two processes cannot reserve the same path.
@@ -42,7 +42,7 @@ def reserved_file(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[
 
 @contextmanager
 def reserved_files(*paths: str | os.PathLike[str], overwrite: bool) -> Iterator[list[Path]]:
-    """Do the same for several files that are written together."""
+    """Like `reserved_file`, for several files that are written together."""
     with ExitStack() as stack:
         drafts = [stack.enter_context(_reserved(path, overwrite=overwrite)) for path in paths]
         with ExitStack() as told:
@@ -79,7 +79,7 @@ def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:
 
 
 def _place(targets: list[Target], *, overwrite: bool) -> None:
-    """Move the drafts into place; if a name is taken, keep the remaining drafts beside it."""
+    """Move the drafts into place; if a name is taken, keep the remaining drafts next to it."""
     taken = [each for each in targets if os.path.lexists(each.place) and (not overwrite or each.place.is_dir())]
     for each in targets:
         try:
@@ -92,7 +92,7 @@ def _place(targets: list[Target], *, overwrite: bool) -> None:
         kept = ", ".join(os.path.join(each.folder, keep_beside(each.draft, each.place).name) for each in left)
         came = ", ".join(os.path.join(each.folder, each.place.name) for each in taken)
         msg = (
-            f"The output could not be put in place: {came} was created or came into use in the meantime. "
+            f"The output could not be put in place: {came} was created or put to use in the meantime. "
             f"It was not changed. The result is in {kept}."
         )
         raise FileError(msg)
@@ -134,7 +134,7 @@ def _place_new(draft: Path, target: Path) -> None:
 
 
 def keep_beside(draft: Path, target: Path) -> Path:
-    """Move a result whose name was taken to a free name beside it, and return that name."""
+    """Move a result whose name was taken to a similar free name, and return that name."""
     for number in count(1):
         kept = target.with_name(f"kept-{target.name}" if number == 1 else f"kept-{number}-{target.name}")
         try:

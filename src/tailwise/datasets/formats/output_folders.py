@@ -36,7 +36,7 @@ class FolderKind:
     hint : str
         Alternative to replacing a finished folder, for error messages.
     steps : str
-        A folder within it for results that an unfinished folder goes on from; it is removed after the record came.
+        A folder within it for results from which an unfinished folder is resumed; it is removed once the record exists.
     """
 
     record: str
@@ -79,7 +79,7 @@ def claimed_folder(path: str | os.PathLike[str], kind: FolderKind, *, overwrite:
     """Claim a folder for this process and yield a draft; at the end, move its files into the folder, the record last.
 
     A finished folder is not changed until then. Files of others are never replaced: if one is in the way, the result is
-    kept beside the folder, and the error says where.
+    kept next to the folder, and the error says where.
     """
     check_folder(path, kind, overwrite=overwrite)
     target = real(path)
@@ -180,7 +180,7 @@ def _list_old(target: Path, kind: FolderKind) -> list[str]:
 
 
 def _refuse(draft: Path, target: Path, came: str) -> NoReturn:
-    """Leave the folder unchanged, and keep the result beside it."""
+    """Leave the folder unchanged, and keep the result next to it."""
     kept = keep_beside(draft, target)
     if _read_unfinished(target) == []:
         (target / UNFINISHED).unlink(missing_ok=True)

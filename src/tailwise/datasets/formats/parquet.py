@@ -53,7 +53,7 @@ def open_parquet(path: Any, columns: Any = None) -> LongFile:
 
 
 def _as_text(column: Any) -> Any:
-    """Integers as text, where other files of the same set hold text."""
+    """Convert integers to text if other files of the same set hold text."""
     arrow, _ = _import_pyarrow()
     return column.cast(arrow.string()) if arrow.types.is_integer(column.type) else column
 
@@ -65,8 +65,8 @@ def _is_text(schema: Any, column: str) -> bool:
 def _is_encoded(metadata: Any, column: str) -> bool:
     """Whether a column seems to be stored as a dictionary and codes throughout; reading it as one is much faster.
 
-    Writers give up on a dictionary that grows beyond about a megabyte, and go on with plain texts. To make a dictionary
-    of these again is slower than to read them as they are.
+    Writers give up on a dictionary that grows beyond about a megabyte, and continue with plain text. Building a
+    dictionary for this text again would be slower than reading it as it is.
     """
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     parts = [group.column(place) for group in groups for place in range(metadata.num_columns)]
@@ -166,7 +166,7 @@ def _read_batches(path: Any, columns: dict[str, str], options: dict[str, Any]) -
 
 
 def _join_groups(sizes: list[int]) -> Iterator[list[int]]:
-    """Adjacent row groups that have about BATCH rows together."""
+    """Group adjacent row groups that together have about BATCH rows."""
     numbers: list[int] = []
     for number, size in enumerate(sizes):
         if numbers and sum(sizes[each] for each in numbers) + size > BATCH:
@@ -263,6 +263,6 @@ def _names_to_write(names: Ids | None) -> list[Any] | None:
 
 
 def _plain(names: Ids) -> list[Any]:
-    """Return ids as integers if all are, of 64 bits, else as text: a column holds one kind."""
+    """Return ids as 64-bit integers if all are, otherwise as text: a column holds one kind."""
     plain = plain_names(names) or []
     return plain if _are_integers(plain) else list(map(str, plain))

@@ -55,7 +55,7 @@ def read_prediction_text(path: Any) -> Contents:
 
 
 def read_prediction_blocks(path: Any) -> Iterator[Contents]:
-    """Read the same in blocks, each as wide as the largest label so far."""
+    """Like `read_prediction_text`, in blocks, each as wide as the largest label so far."""
     if _uses_names(path):
         yield from collect_rows(path, _list_rows(path), ROWS)
         return
@@ -69,7 +69,7 @@ def read_prediction_blocks(path: Any) -> Iterator[Contents]:
 
 
 def write_prediction_text(path: Any, contents: Contents) -> None:
-    """Write labels best first: by rank, else by score."""
+    """Write labels best first: by rank, otherwise by score."""
     names = None if contents.label_names is None else contents.label_names.texts
     check_names(names or ())
     matrix = contents.matrix

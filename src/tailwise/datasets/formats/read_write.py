@@ -67,7 +67,7 @@ def load(
         labels are returned), svmlight or prediction text, JSON and JSON lines, CSV, TSV or Parquet with a row per
         entry, Annif's corpora and suggestions, LightXML's pair of .npy, a store; text may be compressed (.gz, .zst).
         The format is found from the suffix and, if that is ambiguous, from the first lines. A directory, a pattern
-        such as ``part-*.parquet`` or a list of files is one input, in the order of the names.
+        such as ``part-*.parquet`` or a list of files is read as one input, in the order of their names.
     n_labels : int, optional
         Number of labels m, for a file that lists labels without stating their number. Default: the largest label + 1.
     label_names : LabelNames, sequence of str or path, optional
@@ -135,7 +135,7 @@ def _open_long(path: Path, columns: Any, format: str | None) -> LongFile:
     if found.name == "json":
         return open_records(path, lambda: enumerate(load_json(path), 1), columns)
     if found.open_long is None:
-        msg = f"columns is for CSV, TSV, Parquet and JSON records. Got {path}, which is {found.title}. Leave it out."
+        msg = f"columns is for CSV, TSV, Parquet and JSON records. Got {path}, which is {found.title}. Omit it."
         raise InputError(msg)
     return found.open_long(path, columns)
 
@@ -144,7 +144,7 @@ def has_columns(path: Any, columns: Any) -> bool:
     """Whether a file, or the first of several, has a row per entry and columns of these names."""
     try:
         _open_long(find_files(path)[0] if is_file_set(path) else path, columns, None)
-    except TailwiseError:  # what is wrong with a file is said when it is read
+    except TailwiseError:  # errors in a file are reported when it is read
         return False
     return True
 
@@ -165,7 +165,8 @@ def read_blocks(
 ) -> Iterator[Contents]:
     """Read a file in blocks of instances, so that it may be larger than memory.
 
-    Text, JSON lines and Parquet are read block by block; other formats are read at once and split into blocks.
+    Text, JSON lines, CSV, Parquet and .npz are read block by block; other formats are read as a whole and then split.
+    Files with a row per entry must be sorted by instance.
 
     Parameters
     ----------
@@ -270,7 +271,7 @@ def _fitted(contents: Contents, path: Path, n_labels: int | None, names: LabelNa
 
 
 def fit_contents(contents: Contents, path: Any, names: LabelNames) -> Contents:
-    """Contents with their labels in the order of names."""
+    """Return contents with their labels in the order of names."""
     return _fitted(contents, path, None, names)
 
 
@@ -303,7 +304,7 @@ def write_contents(path: Path, contents: Contents, format: str | None = None) ->
 
 
 def checked_contents(contents: Contents, format: Format) -> Contents:
-    """The same contents; refuse what a format cannot hold."""
+    """Return the contents unchanged; refuse what a format cannot hold."""
     _check_sizes(contents)
     if format.is_text:
         _check_finite(contents)

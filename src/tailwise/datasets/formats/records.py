@@ -59,7 +59,7 @@ def open_json_lines(path: Any, columns: Any = None) -> LongFile:
 
 
 def open_records(path: Any, records: Any, given: Any = None) -> LongFile:
-    """Open records with a row per entry; `records` gives them anew, with their numbers, each time it is called."""
+    """Open records with a row per entry; each call of `records` yields them from the start, with their numbers."""
     first: Any = next(iter(records()), (1, {}))[1]
     if not isinstance(first, dict):
         refuse_line(path, 1, "an object", str(first)[:EXCERPT])
@@ -111,7 +111,7 @@ def write_records(path: Any, contents: Contents) -> None:
 
 
 def write_records_blocks(path: Any, blocks: Iterable[Contents]) -> None:
-    """Write the same block by block."""
+    """Like `write_records`, block by block."""
     with written_text(path) as file:
         file.writelines(line + b"\n" for line in list_records(blocks))
 

@@ -59,7 +59,7 @@ FEATURES, SCORES, RANKING, NAMES = "features", "scores", "ranking", "names"
 
 @dataclass(frozen=True)
 class Format:
-    """A file format for matrices and what belongs to them.
+    """A file format for matrices with names, features and rankings.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Format:
     holds : frozenset of str
         Which of "features", "scores" (values other than 1), "ranking" and "names" a file can hold.
     blocks : callable, optional
-        Reads Contents of some rows at a time, for files larger than memory.
+        Reads Contents in blocks of rows, for files larger than memory.
     recognises : callable, optional
         Whether the first bytes are in this format, for suffixes that several formats share.
     targets : callable
@@ -80,7 +80,7 @@ class Format:
     check_names : callable
         Refuses label names that a file cannot hold.
     names_instances : bool
-        Whether a format that holds names holds the ids of instances, too.
+        Whether a format that holds names also holds the ids of instances.
     is_ordered : bool
         Whether the order in which a file lists the labels of an instance is always read as a ranking.
     is_text : bool
@@ -88,7 +88,7 @@ class Format:
     open_long : callable, optional
         Opens a file with a row per entry, in columns that the caller may name.
     write_blocks : callable, optional
-        Writes Contents that come some rows at a time.
+        Writes Contents that come in blocks of rows.
     """
 
     name: str

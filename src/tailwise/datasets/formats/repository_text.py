@@ -53,7 +53,7 @@ def read_repository_text(path: Any) -> Contents:
 
 
 def read_repository_blocks(path: Any) -> Iterator[Contents]:
-    """Read the same in blocks."""
+    """Like `read_repository_text`, in blocks."""
     for (_, d, m), rows in _blocks(path, 3):
         yield labelled_contents(rows, d, m)
 
@@ -65,7 +65,7 @@ def read_split_text(path: Any) -> Contents:
 
 
 def read_split_blocks(path: Any) -> Iterator[Contents]:
-    """Read the same in blocks."""
+    """Like `read_split_text`, in blocks."""
     line = 2
     for (_, m), rows in _blocks(path, 2):
         yield _scored(rows, m, path, line)

@@ -78,19 +78,19 @@ def save_selection(
         msg = f"chosen must be a Selection or Chosen. Got {type(chosen).__name__}. Use Chosen.of(labels, n_labels)."
         raise InputError(msg)
     if not chosen.is_ranked and find_format_to_write(path, frozenset(), format).is_ordered:
-        msg = f"{path} must have a format without an order of labels, as the selection has none. Use .npz or .parquet."
+        msg = f"{path} must have a format without an order of labels: the selection has none. Use .npz or .parquet."
         raise InputError(msg)
     values = None if probabilities is None else _check_values(probabilities, chosen)
     whole = _Written(chosen, values, LabelNames.of(label_names), Ids.of(instance_names))
     found = find_format_to_write(path, whole.parts, format)
     if found.write_blocks is None or chosen.n_instances <= INSTANCES_AT_ONCE:
         write_contents(path, whole.rows(0, chosen.n_instances), format)
-    else:  # as they come, so that no second copy of a large selection is made
+    else:  # one by one, so that no second copy of a large selection is made
         found.write_blocks(path, map(checked_contents, whole.blocks(), repeat(found)))
 
 
 class _Written(NamedTuple):
-    """A selection with all that is written of it."""
+    """A selection with everything that is written with it."""
 
     chosen: Chosen
     probabilities: sp.csr_array | None
@@ -99,7 +99,7 @@ class _Written(NamedTuple):
 
     @property
     def parts(self) -> frozenset[str]:
-        """What a format must hold."""
+        """The parts that a format must be able to hold."""
         is_there = {
             SCORES: self.probabilities is not None,
             RANKING: self.chosen.is_ranked,
@@ -108,7 +108,7 @@ class _Written(NamedTuple):
         return frozenset(part for part, is_wanted in is_there.items() if is_wanted)
 
     def blocks(self) -> Iterator[Contents]:
-        """Some instances at a time; the last has all ids that are left, so that too many are noticed."""
+        """Blocks of instances; the last one has all remaining ids, so that too many are noticed."""
         for first in range(0, self.chosen.n_instances, INSTANCES_AT_ONCE):
             yield self.rows(first, min(first + INSTANCES_AT_ONCE, self.chosen.n_instances))
 
@@ -178,7 +178,7 @@ def _check_values(probabilities: Any, chosen: Chosen) -> sp.csr_array:
 
 
 def _values_at(values: sp.csr_array, matrix: sp.csr_array, start: int) -> NDArray:
-    """The probability of each entry of a 0/1 matrix, or 0 if it has none; its first row is that of instance `start`."""
+    """Return the probability of each entry of a 0/1 matrix whose first row is instance `start`; 0 if it has none."""
     parts = [
         _values_in(values, matrix, start, first, min(first + INSTANCES_AT_ONCE, matrix.shape[0]))
         for first in range(0, matrix.shape[0], INSTANCES_AT_ONCE)  # so that no array as large as all values is made
@@ -187,7 +187,7 @@ def _values_at(values: sp.csr_array, matrix: sp.csr_array, start: int) -> NDArra
 
 
 def _values_in(values: sp.csr_array, matrix: sp.csr_array, start: int, first: int, last: int) -> NDArray:
-    """The same for the rows from first to last."""
+    """Like `_values_at`, for the rows from first to last."""
     keys, wanted = (
         np.repeat(np.arange(last - first, dtype=np.int64), np.diff(each.indptr[at : at + last - first + 1]))
         * matrix.shape[1]

@@ -43,7 +43,7 @@ def read_svmlight(path: Any) -> Contents:
 
 
 def read_svmlight_blocks(path: Any) -> Iterator[Contents]:
-    """Read the same in blocks, each as wide as the largest number so far."""
+    """Like `read_svmlight`, in blocks, each as wide as the largest number so far."""
     widths = _Widths(path)
     with opened_text(path) as file:
         for rows in parse_blocks(file, path, RULES):

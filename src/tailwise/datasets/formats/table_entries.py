@@ -1,4 +1,4 @@
-"""Files in long form, one row per entry: from columns that come in batches to contents."""
+"""Files in long form, one row per entry: contents built from batches of columns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Entries = list["NDArray"]  # columns of equal length: instances, labels, values 
 
 
 class Unreadable(Exception):
-    """A quick reader could not read a file; a slower one can, or says why not."""
+    """The fast reader could not read a file; the slower one can, or reports why not."""
 
 
 class LongFile(NamedTuple):
@@ -42,16 +42,16 @@ class LongFile(NamedTuple):
     columns : dict
         The columns of the parts instance, label, probability and rank.
     is_plain : dict
-        Whether the integers of instances and of labels are numbers, unless they are huge; otherwise they are ids.
+        Whether integers in each are row or column numbers, unless they are huge; otherwise they are ids.
     notes : dict
         Sizes and names from the metadata of the file.
     batches : callable
-        Yields the parts of some rows at a time; parts in the given set hold text, whatever it looks like. If there is
-        a part "is_empty", it says which instances have no labels; the other parts then have no such rows.
+        Yields the parts in blocks of rows; parts in the given set hold text, whatever it looks like. If there is a part
+        "is_empty", it marks the instances without labels, for which the other parts have no rows.
     slower : callable, optional
-        Yields the same if ``batches`` raises Unreadable.
+        Used instead if ``batches`` raises Unreadable.
     messages : tuple of str
-        Which columns were found by their names.
+        Which columns were read.
     """
 
     path: Any
@@ -72,7 +72,7 @@ class FoundColumns(NamedTuple):
 
 
 def find_columns(path: Any, names: list[Any], columns: Any) -> FoundColumns:
-    """Map parts to the columns of a file, and say for instances and labels whether their integers are numbers."""
+    """Map parts to the columns of a file, and decide whether integers are row and column numbers, or ids."""
     twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
     if twice is not None:
         msg = f"{path} must have unique column names. Got {twice} twice. Drop or rename one of them."
@@ -100,7 +100,7 @@ def read_long(file: LongFile) -> Contents:
     while True:
         try:
             return _read_once(file._replace(is_plain=is_plain), as_text)
-        except NotAsAssumed as wrong:  # known only now that the last rows were seen; at most twice for each part
+        except NotAsAssumed as wrong:  # known only after the last rows; happens at most twice for each part
             is_plain[wrong.part] = False
             as_text |= {wrong.part} if wrong.is_text else frozenset()
         except Unreadable:
@@ -123,7 +123,7 @@ def _read_once(file: LongFile, as_text: frozenset[str]) -> Contents:
 
 
 def read_long_blocks(file: LongFile) -> Iterator[Contents]:
-    """Read the same in blocks of whole instances; the entries of an instance must be adjacent in the file."""
+    """Like `read_long`, in blocks of whole instances; the entries of an instance must be adjacent in the file."""
     reader, first, waiting = EntryReader(file), 0, None
     try:
         for parts in file.batches(frozenset()):
@@ -145,7 +145,7 @@ def read_long_blocks(file: LongFile) -> Iterator[Contents]:
     except Unreadable as error:
         assert file.slower is not None
         for _ in file.slower(frozenset()):
-            continue  # raises at the row that is wrong
+            continue  # raises at the invalid row
         msg = f"{file.path} must have one entry per line to be read in blocks. {error}. Read it with load."
         raise FileError(msg) from error
     if waiting is not None and reader.n_instances:
@@ -250,7 +250,7 @@ class EntryReader:
         return places
 
     def _count_once(self, matrix: Any, first: int) -> str:
-        """Count repeated pairs once, and say which is the first; refuse them if they have values or ranks."""
+        """Count repeated pairs once, and record the first one; refuse them if they have values or ranks."""
         x = find_disorder(matrix.indptr, matrix.indices)
         if x < 0:
             return ""
@@ -276,7 +276,7 @@ def _sort_labels(matrix: Any) -> None:
 
 
 def joined(path: Any, files: list[LongFile]) -> LongFile:
-    """Several files with the same columns as one, in their order."""
+    """Read several files with the same columns as one, in their order."""
     for file in files:
         if file.columns != files[0].columns:
             msg = (

@@ -16,7 +16,7 @@ ROWS = 100_000  # entries at a time
 
 
 class RowsOfTable(NamedTuple):
-    """Some rows, as tuples in the order of the names; None for what an instance without labels does not have."""
+    """A block of rows, as tuples in the order of the names; None where an instance without labels has no value."""
 
     names: list[str]
     records: list[tuple[Any, ...]]
@@ -58,7 +58,7 @@ def _rows_of(contents: Contents, n_before: int) -> Iterator[RowsOfTable]:
 
 
 def _head(part: str, ids: Ids | None) -> str:
-    """The name of a column; integers that are ids say so, as readers take those of other columns for numbers."""
+    """Return the name of a column; integer ids get another one, so that readers do not take them for numbers."""
     return part if ids is None or ids.values.dtype.kind not in "iu" else f"{part}_id"
 
 

@@ -20,7 +20,7 @@ ID_COLUMNS = ("id", "doc_id", "document_id", "record_id")
 
 
 def read_texts(path: str | os.PathLike[str], column: str = COLUMN) -> list[str]:
-    """Read the texts of a file, in its order; `column` is that of tables and of JSON lines."""
+    """Read the texts of a file, in order; `column` is the column of a table or the key of JSON lines."""
     kind = os.path.splitext(without_packing(path))[1]
     if kind == ".jsonl":
         texts = [record[column] for _, record in list_objects(path, column)]
@@ -36,7 +36,7 @@ def read_texts(path: str | os.PathLike[str], column: str = COLUMN) -> list[str]:
 def read_ids(path: str | os.PathLike[str], column: str = COLUMN) -> list[str] | None:
     """Read the ids of the texts of a file, from a column or key named id, doc_id, document_id or record_id.
 
-    None if there is none, or if some text has no id of its own.
+    None if there is no such column, or if ids are missing or repeated.
     """
     kind = os.path.splitext(without_packing(path))[1]
     ids: list[Any] = []
@@ -65,10 +65,10 @@ def list_objects(path: Any, column: str) -> Iterator[tuple[int, dict[str, Any]]]
 
 
 def list_column(path: Any, column: str, other: str | None = None) -> Iterator[tuple[str, str]]:
-    """Yield the fields of one or two columns of a table, "" where a row is too short."""
+    """Yield the fields of one or two columns of a table; "" where a row is too short."""
     header, mark = read_header(path)
     if column not in header:
-        msg = f"{path} must have the column {column!r}. It has {', '.join(header)}. Rename it, or choose a column."
+        msg = f"{path} must have the column {column!r}. It has {', '.join(header)}. Rename one, or choose another."
         raise FileError(msg)
     place, second = header.index(column), len(header) if other is None else header.index(other)
     with opened_text(path) as file:
