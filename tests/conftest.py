@@ -1,7 +1,7 @@
-"""Which tests `make quick` leaves out: those that are marked slow or repeated here. A new test is quick until then.
+"""The tests that `make quick` skips: those listed here as slow or repeated. All others, also new ones, count as quick.
 
-It takes at most a minute on two cores where kernels are compiled already (`--durations=60` shows what takes long).
-The run with bounds checks leaves out what is repeated: the same kernels on other numbers.
+`make quick` takes at most a minute on two cores if kernels are compiled already (`--durations=60` shows slow tests).
+The run with bounds checks skips repeated tests: they run the same kernels on other numbers.
 """
 
 import gc
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 # Tests compare what commands print, whether or not they have to compile.
 os.environ["TAILWISE_QUIET"] = "1"
 
-# They start processes, a browser or the whole site, or take seconds each.
+# Tests that start processes or a browser, build the whole site, or take seconds each.
 SLOW = (
     "certificates/test_certificate_linear_program.py",
     "certificates/test_certificate_result.py::test_interrupt_carries_the_bound_so_far",
@@ -78,7 +78,7 @@ SLOW = (
     "engines/test_threads.py::test_selecting_works_in_a_forked_child",
 )
 
-# Files that take longest. They come first: a worker that begins one at the end keeps the others waiting.
+# Files that take longest. They come first, because a worker that starts one at the end keeps the others waiting.
 LONGEST = (
     "fuzz/test_fuzz_files.py",
     "kernels/test_code_folders.py",
@@ -101,7 +101,7 @@ LONGEST = (
     "test_portability.py",
 )
 
-# Of the many parameters of each of their tests the first and every n-th after it count, the others are repeated.
+# Tests with many parameters: the first of them and every n-th after it count, the others are marked as repeated.
 ONE_IN = {
     "certificates/test_certificate_soundness.py": 50,
     "models/test_tree_search.py": 6,
@@ -137,26 +137,26 @@ def pytest_collection_modifyitems(items):
 
 
 def _place(item):
-    """The place of an item's file among those that take longest; the others keep their order after them."""
+    """Sort key: files that take longest come first, in the order of LONGEST; the others keep their order."""
     file = item.path.relative_to(HERE).as_posix() if HERE in item.path.parents else ""
     return LONGEST.index(file) if file in LONGEST else len(LONGEST)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file():
-    """Test files have no examples in docstrings; looking for them took a third of the time to collect."""
+    """Skip docstring examples in test files: there are none, and looking took a third of the collection time."""
     collectors = yield
     return [collector for collector in collectors if not isinstance(collector, DoctestModule)]
 
 
 def pytest_collection_finish():
-    """Modules and tests stay to the end, so the garbage collector need not look at them again and again."""
+    """Exclude modules and tests from garbage collection: they live until the end anyway."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
-def heed_ctrl_c():
-    """A shell that runs the tests in the background has them ignore Ctrl-C, which some of them send."""
+def handle_ctrl_c():
+    """Undo the setting of a shell that runs the tests in the background and makes them ignore Ctrl-C; some send it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

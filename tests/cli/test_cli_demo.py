@@ -35,8 +35,8 @@ def test_the_story_fits_on_a_screen(story):
     lines = story.out.splitlines()
     assert len(lines) <= 36
     assert max(map(len, lines)) <= 80
-    assert story.out.startswith("3,809 library records, 3,993 subjects, 5 of them for each record.")
-    assert "The proof: expected macro-f1 0." in story.out
+    assert story.out.startswith("3,809 library records, each to be given 5 of 3,993 subjects.")
+    assert "The certificate: expected macro-f1 0." in story.out
     assert "tailwise demo --full" in story.out
 
 

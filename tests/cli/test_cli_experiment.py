@@ -55,7 +55,7 @@ def test_main_table_in_every_form(place, capsys):
     assert set(one["versions"]) >= {"tailwise", "numpy"}
     assert str(place) not in (place / "out" / "experiment.json").read_text()
     plain, page = ((place / "out" / "tables" / f"main-k2{suffix}").read_text() for suffix in (".txt", ".html"))
-    assert "* best of a column, ' second best" in plain
+    assert "* best in its column, ' second best" in plain
     for text in (plain, page):
         assert "gap: an upper bound on the distance to the optimum" in text
 

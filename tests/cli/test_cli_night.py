@@ -305,8 +305,8 @@ def test_json_and_csv_do_not_share_standard_output(place, capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert err == (
-        "tailwise: error: --json and -o - must not both write to standard output. Got both. Use -o FILE, or leave "
-        "--json out.\n"
+        "tailwise: error: --json and -o - must not both write to standard output. Got both. Use -o FILE, or omit "
+        "--json.\n"
     )
 
 

@@ -134,8 +134,11 @@ def test_broken_folders(place, capsys, damage, message):
 
 
 OPTIONS = {
-    "no folder": (["report", "none"], r"The folder must be one that tailwise run .*Got none, which does not exist\."),
-    "a file": (["report", "out/run.json"], r"The folder must be one .*Got out/run\.json, which is a file\."),
+    "no folder": (
+        ["report", "none"],
+        r"The folder must be the output of tailwise run .*Got none, which does not exist\.",
+    ),
+    "a file": (["report", "out/run.json"], r"The folder must be the output .*Got out/run\.json, which is a file\."),
     "alphas": (["report", "out", "--alphas", "0,2"], r"alphas must hold at least one number, all between 0 and 1\."),
     "no place": (["report", "out", "-o", "none/page.html"], r"folder that exists\. Got none/page\.html"),
     "place is a folder": (["report", "out", "-o", "out"], r"Got out, which is a directory"),

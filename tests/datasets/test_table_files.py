@@ -355,7 +355,7 @@ def test_columns_that_are_found_by_their_names_are_said_once(tmp_path, capsys, n
     table = pd.DataFrame({"user_id": ["u", "v"], "item_id": ["x", "y"], "score": [0.5, 0.25]})
     writers = {"a.csv": lambda path: table.to_csv(path, index=False), "a.parquet": table.to_parquet}
     writers.get(name, lambda path: table.to_json(path, orient="records", lines=True))(tmp_path / name)
-    expected = "Columns found by their names: instance from 'user_id', label from 'item_id', probability from 'score'."
+    expected = "Columns found by name: instance from 'user_id', label from 'item_id', probability from 'score'."
     assert tw.select(tmp_path / name, "macro-f1", 1).messages == (expected,)
     named = {"instance": "user_id", "label": "item_id", "probability": "score"}
     assert tw.select(tmp_path / name, "macro-f1", 1, **named).messages == ()

@@ -159,7 +159,7 @@ def test_seed(seed):
 
 @pytest.mark.parametrize("k", [0, -1, np.nan, np.inf, "3", True])
 def test_k(k):
-    with pytest.raises(InputError, match=r"k must be a finite number above 0. Got .* Leave it out"):
+    with pytest.raises(InputError, match=r"k must be a finite number above 0. Got .* Omit it"):
         monte_carlo(*of(0, "precision"), k=k)
 
 

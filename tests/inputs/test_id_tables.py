@@ -47,7 +47,7 @@ def test_ids_of_text_by_usual_names(library):
     assert candidates.origin.library == library
     (message,) = candidates.origin.messages
     assert message == (
-        "Columns found by their names: instance from 'user_id', label from 'item_id', probability from 'score'."
+        "Columns found by name: instance from 'user_id', label from 'item_id', probability from 'score'."
     )
 
 

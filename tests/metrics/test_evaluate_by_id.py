@@ -52,8 +52,8 @@ def test_why_a_macro_average_is_low():
         "Evaluation of 2 instances and 5 labels",
         "  macro-f1  0.4000",
         "  2 instances are in both, of 3 in truth and 4 in selection",
-        "  averages over labels are over all 5 labels, 3 of which have a true instance here; labels='present' "
-        "(--labels present) averages over these",
+        "  averages over labels include all 5 labels, 3 of which have a true instance here; labels='present' "
+        "(--labels present) averages over these only",
     ]
     present = tw.evaluate(
         make_table(TRUE, "user", "item", ranks=False),
@@ -61,7 +61,7 @@ def test_why_a_macro_average_is_low():
         ["macro-f1"],
         labels="present",
     )
-    assert present.notes[1] == "averages over labels are over 3 labels with a true instance"
+    assert present.notes[1] == "averages over labels include the 3 labels with a true instance"
 
 
 def make_batch(n=20, m=6, seed=0):

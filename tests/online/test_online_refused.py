@@ -95,7 +95,7 @@ def test_a_row_that_is_refused_changes_nothing(selector, name):
         ({"utility": "log", "priors": np.eye(3)}, "one number per label, 4 in all"),
         ({"utility": MacroF1(weights=[1.0, 2.0])}, "weights must hold one number per label, 4 in all. Got 2"),
         ({"utility": MacroF1(weights={"cat": 2.0})}, "names the label 'cat', which the probabilities do not name"),
-        ({"utility": Utility.from_formula(lambda t, q, p: -t, compiled=False)}, "must not fall as t grows"),
+        ({"utility": Utility.from_formula(lambda t, q, p: -t, compiled=False)}, "must not decrease as t grows"),
     ],
 )
 def test_selectors_that_cannot_be(options, message):

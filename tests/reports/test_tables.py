@@ -60,9 +60,9 @@ def test_digits(digits, text):
 def test_what_the_marks_mean():
     words = {"best": "bold", "second": "italic", "own": "green"}
     assert describe_marks(GROUPED, **words) == (
-        "bold: best of a column, italic: second best, green: what a row was chosen for"
+        "bold: best in its column, italic: second best, green: what the row maximises"
     )
-    assert describe_marks(Table.of(ROWS, TITLES), best="*", second="'") == "* best of a column, ' second best"
+    assert describe_marks(Table.of(ROWS, TITLES), best="*", second="'") == "* best in its column, ' second best"
     assert describe_marks(Table.of(ROWS, TITLES, better=None), **words) == ""
 
 

@@ -106,7 +106,7 @@ def test_infinity_names_the_point():
 
 def test_a_formula_that_falls_in_t_names_the_point():
     message = refused_by_select(lambda t, q, p: q - t)
-    assert "formula bad must not fall as t grows. It falls from 1 to 0.99 on the way to t=0.01, q=1, p=1." in message
+    assert "formula bad must not decrease as t grows. It decreases from 1 to 0.99 at t=0.01, q=1, p=1." in message
     assert message.endswith("Give a formula that rewards true positives.")
 
 

@@ -118,7 +118,7 @@ REFUSED = {
     "macro_f1": "utility must be a known name. Got 'macro_f1'. Did you mean macro-f1? ",
     "macro-f2": "Got 'macro-f2'. Did you mean macro-fbeta(2)? ",
     "Macro_F0.5": "Got 'macro_f0.5'. Did you mean macro-fbeta(0.5)? ",
-    "precision@5": "Got 'precision@5'. Did you mean precision? The budget is a parameter of its own, k (-k). ",
+    "precision@5": "Got 'precision@5'. Did you mean precision? The budget is a separate parameter, k (-k). ",
     "macro-fbeta(2": "must read like",
     "1.2.3*precision": "The parameters and factors of a utility must be numbers. Got '1.2.3' in '1.2.3*precision'.",
     "macro-fbeta(two)": "The parameters and factors of a utility must be numbers. Got 'two' in 'macro-fbeta(two)'.",

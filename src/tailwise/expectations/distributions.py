@@ -1,4 +1,4 @@
-"""The expectation of any formula, exact up to an error that is stated: a dynamic program over the positives."""
+"""The expectation of any formula, exact up to a known error, by a dynamic program over the positives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailwise.inputs.totals import Totals
 from tailwise.kernels import poisson_binomial as kernels
 from tailwise.utilities.utility import Batch
 
-# A smaller difference between the positives given and those of the candidates is rounding.
+# Smaller differences between the given positives and those of the candidates are rounding errors.
 SMALLEST_EXTRA = 1e-9
 # Probability that may be left out on each side of a distribution.
 TOLERANCE = 1e-10
@@ -25,21 +25,22 @@ TOLERANCE = 1e-10
 def expect_by_probabilities(
     parts: Sequence[Weighted], candidates: Candidates, chosen: Chosen, batch: Batch, context: Totals
 ) -> tuple[NDArray, NDArray]:
-    r"""The exact expectation of formulas, label by label, and how far each may be from the truth; both (m,).
+    r"""Return the exact expectation of formulas for each label, and a bound on the error of each; both (m,).
 
     With :math:`T_j` the positives of label j among the instances :math:`S_j` it is chosen for, :math:`R_j` those among
     the others, :math:`q_j = |S_j|` and factors :math:`c_f`,
 
     .. math:: E_j = \frac1m \sum_f c_f w_{fj} \sum_{a, b} P(T_j = a)\, P(R_j = b)\, \psi_f(a, q_j, a + b).
 
-    Both counts are sums of independent Bernoulli variables. Where the batch has more positives of a label than its
-    candidates expect, the rest joins :math:`R_j` as a Poisson variable; expected hits and misses of what was decided
-    elsewhere join as Poisson variables, too, and observed ones as constants. A chosen label that is no candidate counts
+    Both counts are sums of independent Bernoulli variables. If the batch has more positives of a label than its
+    candidates imply, the rest is added to :math:`R_j` as a Poisson variable. Expected hits and misses of the context
+    are also added as Poisson variables, and observed ones as constants. A chosen label that is not a candidate counts
     in q, with probability 0.
 
-    Each distribution is kept where all but ``TOLERANCE`` of it lies on each side. The mass left out is not made up for;
-    with what rounding may take, times the largest absolute psi met, it bounds the error. A label with c candidates
-    whose distributions have standard deviations s and r takes O(c (s + r) + s r) steps.
+    Each distribution is truncated on both sides, leaving out at most ``TOLERANCE`` of its mass on each, without
+    renormalising. The mass left out plus possible rounding, times the largest absolute psi that occurs, bounds the
+    error. A label with c candidates whose distributions have standard deviations s and r takes O(c (s + r) + s r)
+    steps.
     """
     columns = _read_columns(candidates, chosen, batch, context)
     terms, _ = make_terms(parts, batch)
@@ -63,7 +64,7 @@ def mark_chosen(candidates: Candidates, chosen: Chosen) -> NDArray:
 
 
 def count_predicted(chosen: Chosen) -> NDArray:
-    """For how many instances each label is chosen, (m,)."""
+    """Count the instances that each label is chosen for, (m,)."""
     return np.bincount(chosen.labels[chosen.labels != EMPTY], minlength=chosen.n_labels)
 
 

@@ -1,4 +1,4 @@
-"""The expected utility by drawing labels: slow, but right for any utility, and a check of every other expectation."""
+"""The expected utility by random draws: slow, but right for any utility, and a check of all other expectations."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from tailwise.inputs.totals import known_slots
 from tailwise.utilities.parse import as_utility
 from tailwise.utilities.utility import Batch, SingleUtility, Utility
 
-# Entries drawn at once; the labels drawn do not depend on it.
+# Entries drawn at once; results do not depend on it.
 CHUNK = 2**20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MonteCarlo:
-    r"""The mean of a utility over drawn labels, :math:`\bar u = \frac1D \sum_d u_d`, and how sure it is.
+    r"""The mean of a utility over drawn labels, :math:`\bar u = \frac1D \sum_d u_d`, and its standard error.
 
     Attributes
     ----------
     mean : float
         The mean.
     standard_error : float
-        Its standard error: the standard deviation of the values, divided by the root of their number.
+        Its standard error: the standard deviation of the values, divided by the square root of their number.
     values : ndarray of shape (draws,)
         The utility on each draw.
     n_draws : int
-        How many there are.
+        Number of draws.
     """
 
     mean: float
@@ -64,28 +64,28 @@ def monte_carlo(
     k: float | None = None,
     priors: Any = None,
 ) -> MonteCarlo:
-    r"""The utility of a selection on labels drawn from their probabilities.
+    r"""Estimate the expected utility of a selection from labels drawn at random from their probabilities.
 
     .. math:: \frac1D \sum_{d=1}^D \sum_j \psi_j\bigl(t_j^{(d)}, q_j, p_j^{(d)}\bigr), \qquad
               y_{ij}^{(d)} \sim \text{Bernoulli}(\eta_{ij}) \text{ independent}
 
-    estimates the expected utility without bias; :math:`t_j` and :math:`p_j` count the labels drawn.
+    is an unbiased estimate; :math:`t_j` and :math:`p_j` count the labels drawn.
 
     Parameters
     ----------
     probabilities : array_like
         Probabilities of shape (n, m), in any form that ``select`` takes.
     utility : Utility or str
-        An object, or its name.
+        What to estimate: an object or a name.
     selection : Selection, ndarray or sparse matrix
         The labels chosen: a Selection, an integer array (n, k) with -1 for an empty slot, or a 0/1 matrix.
     draws : int
-        Number of draws D, at least 2. The standard error falls with its root.
+        Number of draws D, at least 2. The standard error falls with its square root.
     seed : int
-        Same seed, same draws.
+        Seed of the draws.
     k : float, optional
-        Labels per instance, for utilities that are divided by it. Default: the mean budget of a Selection, whose empty
-        slots count; for other forms, the mean number of labels that the selection holds.
+        Labels per instance, for utilities that are divided by it. Default: the mean budget of a Selection, including
+        empty slots; for other forms, the mean number of labels in the selection.
     priors : LabelPriors or 0/1 matrix, optional
         Training frequencies, for names that need them.
 
@@ -96,7 +96,7 @@ def monte_carlo(
 
     Notes
     -----
-    A draw reads every candidate once, O(nnz), and evaluates formulas at distinct (t, q, p) only.
+    Each draw reads every candidate once, O(nnz), and evaluates formulas only at distinct (t, q, p).
 
     Examples
     --------
@@ -124,7 +124,7 @@ def monte_carlo(
         t, p = _draw(candidates, marks, rng)
         values[d] = _value(utility, t, q, Batch(*candidates.shape, n_slots, p))
     values.flags.writeable = False
-    spread = float(values.std(ddof=1)) if np.ptp(values) > 0 else 0.0  # not the rounding of the mean
+    spread = float(values.std(ddof=1)) if np.ptp(values) > 0 else 0.0  # not just rounding of the mean
     return MonteCarlo(float(values.mean()), spread / math.sqrt(draws), values)
 
 
@@ -132,13 +132,13 @@ def _count_slots(k: float | None, q: NDArray, n_instances: int) -> int:
     if k is None:
         return max(1, int(q.sum()))
     if not isinstance(k, (int, float, np.number)) or isinstance(k, bool) or not 0 < k < np.inf:
-        msg = f"k must be a finite number above 0. Got {k!r}. Leave it out for the mean number of the selection."
+        msg = f"k must be a finite number above 0. Got {k!r}. Omit it to use the mean number of the selection."
         raise InputError(msg)
     return max(1, round(n_instances * k))
 
 
 def _draw(candidates: Candidates, marks: NDArray, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
-    """True and condition positives of all labels, once drawn."""
+    """Draw labels once, and return the true and condition positives of all labels."""
     t, p = np.zeros(candidates.n_labels), np.zeros(candidates.n_labels)
     for start in range(0, candidates.n_entries, CHUNK):
         part = slice(start, start + CHUNK)
@@ -157,7 +157,7 @@ def _value(utility: Utility, t: NDArray, q: NDArray, batch: Batch) -> float:
 
 
 def _sum_labels(term: SingleUtility, t: NDArray, q: NDArray, batch: Batch) -> float:
-    """The sum over labels; most of a long tail have the same few counts, and a formula is called once for those."""
+    """Sum over labels; in a long tail most have the same few counts, for which a formula is called only once."""
     if term.formula is None or term.formula.parameters.ndim == 2 or term.weights is not None:
         return float(term.psi_of(t, q, batch).sum())
     counts = np.stack([t, q, batch.condition_positives])

@@ -33,9 +33,9 @@ from tailwise.kernels.rows import Rows
 from tailwise.kernels.set_worth import Worth
 from tailwise.utilities.utility import Batch, Mixture, Utility
 
-# Labels with more expected positives have no laws. Less than 1e-9 of the laws of the others lies beyond the width.
+# Labels with more expected positives have no laws. For the others, less than 1e-9 of a law lies beyond the width.
 MOST_EXPECTED, LAW_WIDTH = 8.0, 32
-# A state that is counted anew keeps nodes that were placed for nearly the number of instances that a label has.
+# When a state is recounted, nodes are kept if they were placed for nearly the number of instances that a label has.
 NEARLY = 1.1
 INSTANCES_AT_ONCE = 1 << 20
 NO_BLOCKS = np.empty(0, dtype=np.int64)
@@ -43,7 +43,7 @@ ALL_LABELS, NOTHING = np.empty(0, dtype=np.bool_), np.empty((0, 1), dtype=np.int
 
 
 class Exact:
-    r"""The expected utility of a selection on one batch, labels of different instances being independent.
+    r"""The expected utility of a selection on one batch; labels of different instances are independent.
 
     With the generating function :math:`G(s) = E[s^P] = \prod_i (1 - \eta_i (1 - s))` of a label's positives,
 
@@ -53,16 +53,16 @@ class Exact:
             \int_0^1 s^{q + \beta^2 - 1} \frac{G(s^{\beta^2})}{1 - \eta_i (1 - s^{\beta^2})}\, ds \\
         E[\text{Jaccard}] &= t \int_0^1 s^{q - 1} \frac{G(s)}{\prod_{i \in S} (1 - \eta_i (1 - s))}\, ds
 
-    and likewise balanced accuracy with the negatives; what is linear in the labels and coverage are exact already. The
-    integrals are sums over a few nodes, so a gain costs O(nodes).
+    and likewise for balanced accuracy with the negatives; utilities that are linear in the labels, and coverage, are
+    exact already. The integrals are sums over a few nodes, so a gain costs O(nodes).
 
-    Any other formula (G-mean, H-mean, AUC, a user's) is expected over the Poisson-binomial laws of hits and misses, for
-    labels with at most 8 expected positives; for more frequent ones, where the two hardly differ, the formula is filled
-    with the expected counts. `value_of` takes the laws of all labels.
+    Any other formula (G-mean, H-mean, AUC, a user's) is averaged over the Poisson-binomial laws of hits and misses, for
+    labels with at most 8 expected positives. For more frequent ones, where the two hardly differ, expected counts are
+    inserted into the formula. `value_of` uses the laws of all labels.
 
-    Positives outside the candidates, where ``condition_positives`` says there are more than the probabilities sum to,
-    are taken as independent of the rest and Poisson distributed; and so are the expected hits and misses of what was
-    decided elsewhere, while observed ones are constants. Among the negatives both count at their mean.
+    Positives outside the candidates, if ``condition_positives`` is larger than the sum of the probabilities, are taken
+    as independent of the rest and Poisson distributed. So are the expected hits and misses of the context; observed
+    ones are constants. Among the negatives, both count with their mean.
     """
 
     name = "exact"
@@ -121,7 +121,7 @@ class Exact:
         if not self.uses_nodes:
             return value
         linear, product = state.nodes.linear, state.nodes.product
-        # By label first, so that no array of all nodes is made.
+        # By label first, to avoid an array of all nodes.
         value += float(np.einsum("jr,jr->j", linear[:, kernels.WEIGHT], linear[:, kernels.SUM]).sum())
         return value + float((state.counts[:, totals.T, None] * product[:, kernels.PRODUCT]).sum())
 
@@ -143,7 +143,7 @@ class Exact:
         return make_worth(self, blocks, nodes, known)
 
     def worth_near(self, state: State) -> Worth:
-        if not self.uses_nodes or self._has_context():  # whose sums are not kept apart in a state
+        if not self.uses_nodes or self._has_context():  # a state does not keep their sums separately
             return self.worth
         nodes, m = state.nodes, self.candidates.n_labels
         linear, product = nodes.linear[:, : kernels.SUM].copy(), nodes.product.copy()
@@ -163,24 +163,24 @@ class Exact:
         return value + Exact(Mixture(plain), self.candidates, self.batch, self.context, self._engine).value_of(chosen)
 
     def _has_context(self) -> bool:
-        """Whether something was decided elsewhere."""
+        """Whether there is a context."""
         return bool(self.context.t.any() or self.context.q.any())
 
     def _find_misfits(self, state: State) -> NDArray:
-        """Labels whose nodes were placed for another number of instances than they have."""
+        """Find labels whose nodes were placed for a different number of instances from what they have."""
         return ~self._quadrature.fits(np.maximum(1.0, state.counts[:, totals.Q]), state.nodes.placed_for)
 
     def _count_labels(self, positions: NDArray, rows: Rows) -> NDArray:
-        """For how many instances each label is selected."""
+        """Count the instances that each label is selected for."""
         counts = np.zeros(self.candidates.n_labels, dtype=np.int64)
-        for first in range(0, positions.shape[0], INSTANCES_AT_ONCE):  # no array as large as all positions is made
+        for first in range(0, positions.shape[0], INSTANCES_AT_ONCE):  # avoids an array as large as all positions
             part = positions[first : first + INSTANCES_AT_ONCE]
             selected = (rows.indptr[first : first + part.shape[0], None] + part)[part >= 0]
             counts += np.bincount(rows.labels[selected], minlength=counts.size)
         return counts
 
     def _count(self, positions: NDArray, others: NDArray, nodes: kernels.Nodes, rows: Rows) -> State:
-        """The state of a selection, with nodes in which nothing is selected yet."""
+        """Make the state of a selection, with nodes in which nothing is selected yet."""
         self._count_nodes(positions, nodes, ALL_LABELS, rows)
         state = self._start_state(positions, nodes)
         count_positions(rows, positions, others, self.terms, state)
@@ -188,12 +188,12 @@ class Exact:
         return state
 
     def _start_state(self, positions: NDArray, nodes: kernels.Nodes) -> State:
-        """A state with nodes and the laws of the positions; counts of none."""
+        """Make a state with nodes and the laws of the positions, and counts of 0."""
         laws = self._make_laws(positions) if self.uses_laws else NO_LAWS
         return start_state(self.batch, self.context, nodes, laws)
 
     def _place_nodes(self, q: NDArray) -> kernels.Nodes:
-        """Nodes of labels that are selected q times in all; at least once, as a label may be selected soon."""
+        """Place nodes for labels that are selected q times in total, at least once, as a label may be selected soon."""
         if not self.uses_nodes:
             return NO_NODES
         q = np.maximum(1.0, q)
@@ -202,7 +202,7 @@ class Exact:
         return nodes._replace(blank=np.hstack([nodes.linear[:, kernels.WEIGHT], nodes.product[:, kernels.PRODUCT]]))
 
     def _place_anew(self, nodes: kernels.Nodes, is_wanted: NDArray, q: NDArray) -> None:
-        """Place the nodes of some labels anew, for q, with nothing selected."""
+        """Place the nodes of some labels again, for q, with nothing selected."""
         labels = np.flatnonzero(is_wanted)
         if labels.size == 0:
             return
@@ -221,7 +221,7 @@ class Exact:
             )
 
     def _make_laws(self, positions: NDArray) -> Laws:
-        """The laws of hits and misses of every label with few expected positives."""
+        """Make the laws of hits and misses of every label with few expected positives."""
         rows, context, p = self.candidates.rows, self.context, self.batch.condition_positives
         is_short = p <= MOST_EXPECTED
         slots = np.where(is_short, np.cumsum(is_short) - 1, -1).astype(np.int32)

@@ -1,4 +1,4 @@
-"""What every expectation can do: the protocol behind which the semi-empirical and the exact one stand."""
+"""The protocol of expectations, which the semi-empirical and the exact one implement."""
 
 from __future__ import annotations
 
@@ -29,47 +29,47 @@ Recipe = Callable[[], tuple[Terms, float]]
 
 
 class Expectation(Protocol):
-    """The expected utility of selections on one batch, on top of what was decided elsewhere."""
+    """The expected utility of selections on one batch, on top of the context."""
 
     name: str  # "semi" or "exact"
     utility: Utility
     candidates: Candidates
     batch: Batch
     context: Totals
-    terms: Terms  # what kernels read; it never changes
+    terms: Terms  # read by kernels, and never changed
     recipe: Recipe  # makes the same terms in another process
     is_linear: bool  # whether the gain of a label does not depend on the selection
-    is_expensive: bool  # whether a climb by the semi-empirical expectation first saves time
-    uses_nodes: bool  # what its states hold beside counts and lines
+    is_expensive: bool  # whether a warm-up with the semi-empirical expectation saves time
+    uses_nodes: bool  # what its states contain besides counts and lines
     uses_laws: bool
 
     def start(self, q: NDArray) -> State:
-        """The state of nothing selected, for labels that will be selected about q times."""
+        """Make the state of an empty selection, for labels that will be selected about q times."""
 
     def count(self, positions: NDArray, others: NDArray = NO_LABELS, rows: Rows | None = None) -> State:
-        """The state of a selection given as positions within the rows, by default those of the candidates.
+        """Make the state of a selection given as positions within the rows, by default those of the candidates.
 
-        `others` are selected labels that are no candidates of their instance: of probability 0.
+        `others` are selected labels that are not candidates of their instance, with probability 0.
         """
 
     def recount(self, state: State, positions: NDArray) -> State:
-        """The same from a state of nearly this selection, which is used up."""
+        """Like `count`, from a state of nearly this selection, which is overwritten."""
 
     def fits(self, state: State) -> bool:
-        """Whether labels are selected about as often as the state was made for."""
+        """Whether labels are selected about as often as assumed when the state was made."""
 
     def refit(self, state: State, positions: NDArray) -> None:
-        """Bring a state up to date for labels that are selected much more or less often than it was made for."""
+        """Update a state for labels that are selected much more or less often than assumed when it was made."""
 
     def value(self, state: State) -> float:
         """The expected utility at the totals of a state."""
 
     @property
     def worth(self) -> Worth:
-        """What sets of instances add to a label."""
+        """The worth of sets of instances for a label."""
 
     def worth_near(self, state: State) -> Worth:
-        """The same by the nodes of a state: for sets of about the sizes that labels have in it, at no cost."""
+        """Like `worth`, at no cost, with the nodes of a state; for sets of about the sizes that labels have in it."""
 
     def value_of(self, chosen: Chosen) -> float:
-        """The expected utility of any selection, as it is reported."""
+        """The expected utility of any selection, as reported to the user."""

@@ -65,8 +65,8 @@ def count(
 ) -> tuple[LabelCounts, InstanceCounts]:
     """Count everything in one pass.
 
-    `truth` is canonical without stored zeros, `chosen` (n, width) is padded with -1, and `weights` (m,) are those of
-    the weighted sums. With k None, an instance has as many slots as labels.
+    `truth` is canonical without stored zeros, `chosen` (n, width) is padded with -1, and `weights` (m,) are used in the
+    weighted sums. With k None, an instance has as many slots as labels.
     """
     n, m = truth.shape
     chosen = chosen.view()

@@ -84,7 +84,7 @@ def evaluate(
         True labels as a 0/1 matrix of shape (n, m), or a table of ids with a row for each true label.
     selection : Selection, array_like, sparse matrix or path
         A Selection, an (n, k) array of labels, best first (-1 for an empty slot), or a 0/1 matrix of shape (n, m),
-        sparse or boolean; or a table of ids. Instances and labels of truth and selection are joined by id where both
+        sparse or boolean; or a table of ids. Instances and labels of truth and selection are joined by id if both
         have ids, and by position otherwise.
     metrics : str or iterable of str, optional
         Names from the list above. Default: all metrics that the input allows, except ``macro-fbeta(B)`` (``ps-``
@@ -118,13 +118,13 @@ def evaluate(
         Weight of each label in averages over labels, as ``weights`` of macro utilities: one number per label, or a
         mapping by label number or name, in which labels that are not listed have weight 1.
     instances : {"common", "all"}
-        If both inputs have ids: evaluate the instances in both, or also those in one of them, with no true or no
-        chosen labels. How many there are on either side is part of the printed evaluation.
+        If both inputs have ids: evaluate the instances in both, or also those in only one of them, with no true or no
+        chosen labels. The printed evaluation states how many there are in each.
     engine : "threads" or Engine
         Where expected values are computed, as for :func:`select`; they do not depend on it.
     instance, label : str, optional
-        The columns of ids in truth, if it is a table or a file of one, and in a selection and probabilities that have
-        columns of these names, too. Default: columns with usual names.
+        The columns of ids in truth, if it is a table or a file with columns, and in selection and probabilities if they
+        have columns of these names. Default: columns with usual names.
 
     Returns
     -------
@@ -192,17 +192,17 @@ def evaluate(
 
 
 def _explain(joined: Joined, averaged: LabelCounts, labels: str) -> tuple[str, ...]:
-    """Say which instances are evaluated, and over how many labels the averages are, if that is not plain."""
+    """Describe which instances are evaluated and how many labels are averaged, if that is not obvious."""
     m = joined.truth.shape[1]
     if labels == "present":
-        return (*joined.notes, f"averages over labels are over {averaged.label.size:,} labels with a true instance")
+        return (*joined.notes, f"averages over labels include the {averaged.label.size:,} labels with a true instance")
     if not joined.notes:
         return ()
     n_present = int((averaged.condition_positives > 0).sum())
-    over = f"averages over labels are over all {m:,} labels, {n_present:,} of which have a true instance here"
+    over = f"averages over labels include all {m:,} labels, {n_present:,} of which have a true instance here"
     return (
         *joined.notes,
-        over + ("; labels='present' (--labels present) averages over these" if n_present < m else ""),
+        over + ("; labels='present' (--labels present) averages over these only" if n_present < m else ""),
     )
 
 

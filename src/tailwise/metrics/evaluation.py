@@ -35,7 +35,7 @@ class Evaluation(Mapping[str, float]):
     instance_ids, label_names : Ids, LabelNames, optional
         The ids of the instances and labels.
     notes : tuple of str
-        What to know about the values: which instances were evaluated, over how many labels averages are.
+        Notes about the values: which instances were evaluated, and how many labels are averaged.
 
     Attributes
     ----------

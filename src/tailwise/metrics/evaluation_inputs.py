@@ -28,7 +28,7 @@ REMEDY = "Give true labels, not probabilities or scores; convert counts with tru
 def read_truth(truth: Any, label_names: Any = None, columns: dict[str, str] | None = None) -> Source:
     """Read true labels as a canonical CSR without stored zeros, with the file or table they came from.
 
-    A Source, which was read before, is returned as it is.
+    A Source, which was read before, is returned unchanged.
     """
     if isinstance(truth, Chosen):
         msg = f"truth must be a 0/1 matrix of true labels. Got a {type(truth).__name__}. Pass truth before selection."

@@ -52,9 +52,9 @@ def expect_metrics(
     label_weights: NDArray | None = None,
     engine: Any = "threads",
 ) -> dict[str, float]:
-    """Compute the expected value of each metric that is a utility; warn if the true positives say otherwise.
+    """Compute the expected value of each metric that is a utility; warn if the true positives contradict it.
 
-    `hits` are the true ones among the chosen labels of each instance; None if they are not to be compared.
+    `hits` is the number of true labels among those chosen for each instance; None to skip the comparison.
     Precisions are omitted if instances have different numbers of slots: k, or with k None the number of labels chosen.
     """
     candidates = Candidates.of(probabilities)
@@ -82,7 +82,7 @@ def expect_metrics(
 
 
 def _sum_chosen(candidates: Candidates, chosen: Chosen) -> NDArray:
-    """The probabilities of the chosen labels of each instance, added up."""
+    """The sum of the probabilities of the chosen labels of each instance."""
     positions = np.empty_like(chosen.labels)
     find_positions(candidates.rows, chosen.labels, positions)
     places = np.where(positions >= 0, candidates.rows.indptr[:-1, None] + positions, 0)

@@ -30,7 +30,7 @@ class Joined:
     chosen: Chosen = NOTHING
     instance_ids: Ids | None = None
     label_names: LabelNames | None = None
-    rows_of_truth: NDArray | None = None  # where the instances stand in either input; None if both are as they came
+    rows_of_truth: NDArray | None = None  # the positions of the instances in both inputs; None if they are unchanged
     rows_of_selection: NDArray | None = None
     sizes: tuple[int, int] = (0, 0)  # instances of truth and selection
 
@@ -40,7 +40,7 @@ class Joined:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How many instances there were on either side, if not all are in both."""
+        """How many instances there are in each input, if not all are in both."""
         if self.rows_of_truth is None or self.rows_of_selection is None:
             return ()
         n_both = int(((self.rows_of_truth >= 0) & (self.rows_of_selection >= 0)).sum())
@@ -50,7 +50,7 @@ class Joined:
         return (f"{n_both:,} instances are in both, of {known:,} in truth and {selected:,} in selection",)
 
     def read_probabilities(self, probabilities: Any, source: Source, columns: dict[str, str]) -> Any:
-        """Probabilities of these instances and labels, matched by id where they have ids, else by position."""
+        """Read probabilities of these instances and labels, matched by id if they have ids, otherwise by position."""
         there = columns_there(probabilities, columns)
         if there is None and is_path(probabilities) and source.contents is not None and self.rows_of_truth is None:
             return source.read_matrix(probabilities)
@@ -66,7 +66,7 @@ class Joined:
         return take_rows(matrix, rows)
 
     def _at_rows(self, matrix: Any) -> Any:
-        """Rows by position: those of the selection, else of the truth."""
+        """Take rows by position: those of the selection, otherwise those of the truth."""
         if self.rows_of_truth is None or self.rows_of_selection is None:
             return matrix
         csr = Candidates.of(matrix).to_csr()
@@ -87,7 +87,7 @@ def _read_candidates(probabilities: Any, columns: Any) -> Candidates | None:
 
 
 def take_rows(matrix: sp.csr_array, rows: NDArray) -> sp.csr_array:
-    """Rows of a matrix by position; an empty row for -1."""
+    """Return rows of a matrix by position; an empty row for -1."""
     counts = np.where(rows >= 0, np.diff(matrix.indptr)[rows], 0)
     ends = np.cumsum(counts)
     entries = np.repeat(matrix.indptr[rows] - (ends - counts), counts) + np.arange(counts.sum())
@@ -116,7 +116,7 @@ def join(source: Source, chosen: Chosen, instances: str) -> Joined:
 
 
 def _place(joined: Joined, known: Ids, selected: Ids, of_truth: NDArray, of_selection: NDArray) -> Joined:
-    """The rows of both that belong together, -1 where one of them has none."""
+    """Return the matching rows of both, with -1 where one of them has none."""
     labels = np.where(of_selection[:, None] >= 0, joined.chosen.labels[of_selection], np.int32(EMPTY))
     is_known = of_truth >= 0
     ids = [*known.take(of_truth[is_known]), *selected.take(of_selection[~is_known])]

@@ -1,4 +1,4 @@
-"""True labels put in the order of probabilities: by id where both have ids, else by position."""
+"""True labels put in the order of probabilities: by id if both have ids, otherwise by position."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class PlacedTruth:
 
     @property
     def note(self) -> str | None:
-        """How many instances there are on either side, if not all are in both."""
+        """How many instances there are in each input, if not all are in both."""
         n_both, n = int(self.is_known.sum()), self.is_known.size
         if n_both == n == self.n_given:
             return None
         return f"{n_both:,} instances are in both, of {self.n_given:,} in truth and {n:,} in probabilities"
 
     def known(self) -> tuple[Candidates, sp.csr_array]:
-        """Return the candidates and true labels of the instances that both hold."""
+        """Return the candidates and true labels of the instances that are in both."""
         if self.is_known.all():
             return self.candidates, self.matrix
         rows = np.flatnonzero(self.is_known)
@@ -59,7 +59,7 @@ class PlacedTruth:
 
 
 def place_truth(probabilities: Source, truth: Any) -> PlacedTruth:
-    """Join true labels to probabilities: labels that truth lacks are absent, those that only truth has are ignored."""
+    """Join true labels to probabilities: labels missing from truth are never true, those only in truth are ignored."""
     columns = id_columns_there(truth, probabilities.columns)
     known = read_truth(truth, columns=columns)
     has_names = known.names is not None and probabilities.names is not None

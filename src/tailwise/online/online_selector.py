@@ -103,10 +103,10 @@ class OnlineSelector:
 
     @property
     def totals(self) -> Totals:
-        """The totals so far: t, q, p and the probability of failure of every label.
+        """The totals so far: t, q, p and the probability that all predictions are wrong, for every label.
 
-        A copy, which takes time proportional to the number of labels. Pass it to ``select(..., context=totals)`` to
-        choose labels for a whole batch on top of the stream.
+        This is a copy, which takes time proportional to the number of labels. Pass it to
+        ``select(..., context=totals)`` to choose labels for a whole batch on top of the stream.
         """
         with self._lock:
             return self._stream.totals
@@ -183,7 +183,7 @@ class OnlineSelector:
         self._stream.n_seen[0] = n_seen
 
     def _check(self, rows: Any) -> Candidates:
-        # A pair or a table does not tell how many labels there are.
+        # A pair or a table does not state the number of labels.
         is_sized = isinstance(rows, Candidates) or not (isinstance(rows, tuple) or hasattr(rows, "columns"))
         candidates = Candidates.of(rows, n_labels=None if is_sized else self.n_labels)
         if candidates.n_labels != self.n_labels:

@@ -24,8 +24,8 @@ N_MOST = 12  # labels listed as gaining and as losing most
 class Judgement:
     """The quality of a selection.
 
-    ``values`` are shown: realised metrics, or expected ones without true labels; preceded by the utility of the run if
-    that is not a metric.
+    ``values`` are those shown: realised metrics, or expected ones without true labels; the utility of the run comes
+    first if it is not a metric.
     """
 
     chosen: Chosen

@@ -1,4 +1,4 @@
-"""What ``tailwise demo`` tells on one screen: the problem, four strategies, one record, the proof."""
+"""What ``tailwise demo`` shows on one screen: the problem, four strategies, one record, the certificate."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WIDEST, NARROWEST, BAR = 100, 40, 5
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """What the demo found."""
+    """The results of the demo."""
 
     data: LongTail
     names: LabelNames
@@ -78,7 +78,7 @@ def tell_story(folder: Path, seed: int, on_step: Callable[[str], object] = lambd
 
 
 def _find_telling(selection: Selection) -> int:
-    """Find an instance of which the most probable label is not chosen, and a probable one further down is."""
+    """Find an instance whose most probable labels are passed over for less probable ones."""
     assert selection.problem is not None
     matrix = selection.problem.candidates.to_csr()
     scores = []
@@ -105,7 +105,7 @@ def _draw(data: LongTail, folder: Path, evaluations: dict[str, Evaluation]) -> P
 
 
 def describe_story(story: Story, width: int) -> str:
-    """Return the story as text of at most `width` letters a line."""
+    """Return the story as text with at most `width` characters per line."""
     width = max(NARROWEST, min(width, WIDEST))
 
     def fill(text: str, indent: str = "", more: str = "") -> str:
@@ -119,28 +119,28 @@ def describe_story(story: Story, width: int) -> str:
     return "\n".join(
         [
             fill(
-                f"{n:,} library records, {m:,} subjects, {K} of them for each record. A model gives probabilities; "
-                f"what is to be chosen? The {K} most probable ones are mostly the same frequent ones: {unused:.0%} of "
-                "all subjects are never suggested."
+                f"{n:,} library records, each to be given {K} of {m:,} subjects. A model gives the probabilities. "
+                f"The {K} most probable subjects are mostly the same frequent ones: {unused:.0%} of all subjects are "
+                "never suggested."
             ),
             "",
             _table(story, width),
             fill(
                 "Percent, on the true subjects. * Averages over subjects: rare ones count as much as frequent ones. "
-                f"Rows: what is maximised; top {K}: the most probable; half and half: precision and macro-F1."
+                f"Rows: what is maximised. Top {K}: the most probable subjects. Half and half: precision and macro-F1."
             ),
             "",
             fill(
-                f"Why these and not others? {reasons.name}, with the place by probability and the worth in millionths:"
+                f"Why these and not others? {reasons.name}: probability, its rank, and the gain in macro-F1 "
+                "in millionths:"
             ),
             *(fill(_line(each), "  ", "    ") for each in (*reasons.labels, *reasons.others)),
             "",
-            fill(f"The proof: {str(proven)[0].lower()}{str(proven)[1:]}"),
+            fill(f"The certificate: {str(proven)[0].lower()}{str(proven)[1:]}"),
             "",
             fill(
-                f"It took {story.seconds:.1f} s. Every record with its reasons is in {story.page}: open it in a "
-                "browser. "
-                f"The trade-off is drawn in {story.picture}."
+                f"It took {story.seconds:.1f} s. For every record with its reasons, open {story.page} in a browser. "
+                f"The trade-off is plotted in {story.picture}."
             ),
             "Next:",
             "  tailwise select probabilities.npz -u macro-f1 -k 5 -o chosen.npz",
@@ -151,15 +151,15 @@ def describe_story(story: Story, width: int) -> str:
 
 
 def _line(reason: Reason) -> str:
-    rank = "not a candidate" if reason.rank is None else f"number {reason.rank}"
+    rank = "not a candidate" if reason.rank is None else f"rank {reason.rank}"
     place = f"{reason.name}: {reason.probability:.0%}, {rank}"
     known = f"suggested {reason.times_chosen:,} times, {reason.expected:.1f} expected"
-    worth = f"worth {1e6 * reason.gain:.0f}" if reason.chosen else f"worth only {1e6 * reason.gain:.0f}"
-    return f"{'+' if reason.chosen else '-'} {place}; {known}; {worth}"
+    gain = f"gain {1e6 * reason.gain:.0f}" if reason.chosen else f"gain only {1e6 * reason.gain:.0f}"
+    return f"{'+' if reason.chosen else '-'} {place}; {known}; {gain}"
 
 
 def _table(story: Story, width: int) -> str:
-    """Return the strategies by metrics, with bars where there is room for them."""
+    """Return a table of strategies by metrics, with bars if there is room for them."""
     label = 1 + max(map(len, STRATEGIES))
     rooms = (width - label) // len(COLUMNS)
     bar = BAR if rooms >= 7 + BAR + 1 else 0
@@ -183,7 +183,7 @@ def _bar(share: float, width: int) -> str:
 
 
 def _block() -> str:
-    """Return a block, or a sign that every encoding has."""
+    """Return a block, or a character that every encoding has."""
     try:
         "\u2587".encode(getattr(sys.stdout, "encoding", None) or "ascii")
     except UnicodeEncodeError:

@@ -34,7 +34,7 @@ def compute_curve(
     """Compute the trade-off between precision and the utility of the run, with `judgements` as other points.
 
     If the run maximised precision, the second utility is macro-F1; if it maximised a mixture with precision, it is the
-    rest of the mixture. Values are realised if there are true labels, else expected.
+    rest of the mixture. Values are realised if there are true labels, otherwise expected.
     """
     assert run.k is not None
     first, second = as_utility("precision"), _other_side(as_utility(run.utility, run.priors))

@@ -15,18 +15,18 @@ from tailwise.runs.run_folder import RUN_RECORD, read_run_folder, refuse_unfinis
 
 
 def find_record(path: str | os.PathLike[str]) -> Path:
-    """Find the record of a folder, whose name tells a run from an experiment."""
+    """Find the record of a folder, whose name distinguishes a run from an experiment."""
     folder = Path(path)
     if not folder.is_dir():
         came = "which is a file" if folder.exists() else "which does not exist"
-        msg = f"The folder must be one that tailwise run or tailwise experiment wrote. Got {path}, {came}."
+        msg = f"The folder must be the output of tailwise run or tailwise experiment. Got {path}, {came}."
         raise FileError(msg)
     for name in (RUN_RECORD, EXPERIMENT_RECORD):
         if (folder / name).is_file():
             return folder / name
     refuse_unfinished(folder)
     msg = (
-        f"The folder must be one that tailwise run or tailwise experiment wrote. Got {path}, which has neither "
+        f"The folder must be the output of tailwise run or tailwise experiment. Got {path}, which has neither "
         f"{RUN_RECORD} nor {EXPERIMENT_RECORD}. Create one with: tailwise run DIR -u macro-f1 -k 5 -o "
         f"{folder.resolve().name}-run"
     )

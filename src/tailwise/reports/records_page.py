@@ -42,12 +42,12 @@ PLAIN_WORDS = {
     "": "how much of the vocabulary is used",
 }
 READING = {
-    "probability": "how likely the model finds a label for this record",
+    "probability": "how likely the label is for this record, according to the model",
     "rank": "the place of the label among the candidates of this record, by probability",
-    "gain": "what the score of all records together would lose without the label, or win by it, in points: hundredths, "
-    "as in the table at the top. Each label of one record is a small part of the whole",
+    "gain": "what the score of all records together would lose without the label, or gain from it, in points: "
+    "hundredths, as in the table at the top. A label of one record is a small part of the whole",
     "chosen for, expected": "for how many records the label is chosen, and how many are likely to have it",
-    "dashed": "a label that only makes up the number of labels: below 1 % likely, and with next to no gain",
+    "dashed": "a label that only fills up the number of labels: less than 1 % likely, and with next to no gain",
     "why not the most probable": "a label that many records have already adds little; a rare one adds more",
 }
 
@@ -76,19 +76,19 @@ def report(
         Label probabilities of any model, as for :func:`select`.
     selection : Selection, array_like or path
         The labels chosen for each record, by tailwise or another tool. With ids it is joined by id; records that it
-        does not hold are shown without labels, and a warning says how many they are.
+        lacks are shown without labels, and a warning says how many there are.
     output : path, optional
         File to write the page to.
     utility : Utility or str
-        By what gains are measured. Default: what a :class:`Selection` maximised, else macro-F1.
+        The utility by which gains are measured. Default: that of a :class:`Selection`, otherwise macro-F1.
     truth : 0/1 matrix or path, optional
         True labels, to evaluate the selection and mark labels that are right. With ids they are joined by id, and may
         be known for some of the records only.
     priors : LabelPriors, 0/1 matrix or path, optional
         Training labels, to show training frequencies.
     exclude : optional
-        Pairs that could not be chosen, as for :func:`select`: they are no alternatives, and the most probable labels
-        that the page compares with do without them, too. Default: what a :class:`Selection` was made without.
+        Pairs that could not be chosen, as for :func:`select`: they are not shown as alternatives, nor among the most
+        probable labels that the page compares with. Default: the pairs that a :class:`Selection` excludes.
     texts : sequence of str or path, optional
         A title for each record, in their order; in a file, one per line, a column of .csv, .tsv or .jsonl, or the texts
         of an Annif corpus.
@@ -168,7 +168,7 @@ def _render(
 
 
 def _find_excluded(exclude: Any, selection: Any, candidates: Candidates, columns: Any) -> Excluded | None:
-    """Return what could not be chosen: what the caller says, else what a selection in memory was made without."""
+    """Return what could not be chosen: the caller's pairs, otherwise those that a selection in memory excludes."""
     if exclude is not None:
         return read_excluded(exclude, candidates, columns)
     problem = selection.problem if isinstance(selection, Selection) else None
@@ -221,7 +221,7 @@ def _measure(candidates: Candidates, chosen: Chosen, truth: PlacedTruth | None) 
 def _collect(
     explainer: Explainer, top: Chosen, truth: PlacedTruth | None, texts: list[str] | None, training: NDArray | None
 ) -> dict[str, Any]:
-    """Return what the page shows, in few and short numbers."""
+    """Return the data of the page, in few and short numbers."""
     m, names, ids = explainer.candidates.n_labels, explainer.candidates.label_names, explainer.instance_ids
     own, others = explainer.list_all(N_OTHERS)
     counts = [np.bincount(each.labels[each.labels != EMPTY], minlength=m).tolist() for each in (explainer.chosen, top)]

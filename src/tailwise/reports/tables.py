@@ -38,9 +38,9 @@ def describe_marks(table: Table, *, best: str, second: str, own: str = "") -> st
     """Explain the marks in a table; empty if it has none."""
     cells = [cell for line in _fill_cells(table) for cell in line]
     meanings = [
-        (best, "best of a column", any(cell.mark == "best" for cell in cells)),
+        (best, "best in its column", any(cell.mark == "best" for cell in cells)),
         (second, "second best", any(cell.mark == "second" for cell in cells)),
-        (own, "what a row was chosen for", bool(own) and any(cell.is_own for cell in cells)),
+        (own, "what the row maximises", bool(own) and any(cell.is_own for cell in cells)),
     ]
     return ", ".join(f"{mark}{':' if mark.isalpha() else ''} {text}" for mark, text, is_used in meanings if is_used)
 

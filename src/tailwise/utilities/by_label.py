@@ -1,4 +1,4 @@
-"""Weights per label, and another utility for another group of labels: the paper's psi^j."""
+"""Weights per label, and different utilities for different groups of labels: the paper's psi^j."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailwise.errors import UtilityError
 from tailwise.inputs.matrices import as_dense
 from tailwise.utilities.utility import Batch, LabelWeights, Mixture, SingleUtility, Utility
 
-# Larger ones leave too little room for sums and products.
+# With larger weights, sums and products could overflow.
 LARGEST_WEIGHT = 1e100
 
 
@@ -24,10 +24,12 @@ class GivenWeights(LabelWeights):
     def __init__(self, weights: Any, rest: float = 1.0) -> None:
         self.rest = rest
         if type(weights).__module__.startswith("pandas") and hasattr(weights, "to_dict"):
-            weights = weights.to_dict()  # a Series, whose index says which label a weight is for
+            weights = weights.to_dict()  # a Series, whose index gives the label of each weight
         self.keys = tuple(weights) if isinstance(weights, Mapping) else None
         values = list(weights.values()) if isinstance(weights, Mapping) else weights
-        self.values = np.array(as_dense(values, "weights"))  # a copy that nobody else changes
+        self.values = np.array(
+            as_dense(values, "weights")
+        )  # a copy, so that later changes by the caller have no effect
         if self.values.ndim != 1:
             msg = f"weights must be one number per label. Got shape {self.values.shape}."
             raise UtilityError(msg)
@@ -63,7 +65,7 @@ class GivenWeights(LabelWeights):
 
 
 class _Product(LabelWeights):
-    """Weights times weights: those of a utility within a group of labels."""
+    """A product of weights: those of a utility inside a group of labels, times those of the group."""
 
     def __init__(self, first: LabelWeights, second: LabelWeights) -> None:
         self.first, self.second = first, second
@@ -83,12 +85,12 @@ class _Product(LabelWeights):
 
 
 def as_weights(weights: Any) -> LabelWeights | None:
-    """The weights of a utility as the user gave them: None, an array, a mapping, or ready ones."""
+    """Convert weights as the user gave them: None, an array, a mapping, or LabelWeights."""
     return weights if weights is None or isinstance(weights, LabelWeights) else GivenWeights(weights)
 
 
 def weighted(utility: Utility, weights: Any) -> Utility:
-    """A macro utility or coverage, or a mixture of these, with each label's part multiplied by its weight."""
+    """Return a macro utility or coverage, or a mixture of these, with each label's part multiplied by its weight."""
     factors = as_weights(weights)
     assert factors is not None
     terms = []
@@ -106,7 +108,7 @@ def weighted(utility: Utility, weights: Any) -> Utility:
 
 
 def weighted_macro(utility: Utility, weights: Any) -> Utility:
-    """A utility with weights on its macro parts and coverage, where it has some; other parts stay as they are."""
+    """Return a utility with weights on its macro parts and coverage, if any; other parts do not change."""
     if weights is None:
         return utility
     macro = Mixture([part for part in utility.terms if part[1].is_macro])
@@ -114,17 +116,17 @@ def weighted_macro(utility: Utility, weights: Any) -> Utility:
 
 
 def ByLabel(groups: Sequence[tuple[Any, Utility]], *, rest: Utility | None) -> Utility:
-    r"""Another utility for another group of labels: :math:`\frac1m \sum_j \psi^{g(j)}(t_j, q_j, p_j)`.
+    r"""Different utilities for different groups of labels: :math:`\frac1m \sum_j \psi^{g(j)}(t_j, q_j, p_j)`.
 
-    The average stays one over all m labels, so that groups count by their size.
+    The average is still over all m labels, so a group counts in proportion to its size.
 
     Parameters
     ----------
     groups : sequence of (labels, utility)
-        Numbers of labels, or their names where the input has names; and the macro utility or coverage, or a mixture of
-        these, that counts for them. No label may be in two groups.
+        Label numbers, or names if the input has names, and the macro utility or coverage, or a mixture of these, for
+        these labels. No label may be in two groups.
     rest : Utility or None
-        What counts for all other labels; None where they count nothing.
+        The utility for all other labels; None if they should not count.
 
     Returns
     -------
@@ -147,7 +149,7 @@ def ByLabel(groups: Sequence[tuple[Any, Utility]], *, rest: Utility | None) -> U
     listed = [label for labels in members for label in labels]
     if len(set(listed)) < len(listed):
         twice = Counter(listed).most_common(1)[0][0]
-        msg = f"groups must not share labels. Got label {twice!r} more than once. Leave it in one group."
+        msg = f"groups must not share labels. Got label {twice!r} more than once. Keep it in one group only."
         raise UtilityError(msg)
     parts = [(dict.fromkeys(labels, 1.0), 0.0, each) for labels, (_, each) in zip(members, groups, strict=True)]
     if rest is not None:
@@ -161,12 +163,12 @@ def ByLabel(groups: Sequence[tuple[Any, Utility]], *, rest: Utility | None) -> U
 
 
 def _sum(terms: list[tuple[float, SingleUtility]]) -> Utility:
-    """A mixture; a single utility where that is all there is."""
+    """Return a mixture, or a single utility if there is only one."""
     return terms[0][1] if len(terms) == 1 and terms[0][0] == 1.0 else Mixture(terms)
 
 
 def _number_of(key: Any, batch: Batch) -> int:
-    """The number of a label that is given by its id or, where that is none, by number."""
+    """Return the number of a label that is given by its id or, if that is unknown, by number."""
     if (number := batch.number_of(key)) is not None:
         return number
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
@@ -178,7 +180,7 @@ def _number_of(key: Any, batch: Batch) -> int:
     if number is None:
         msg = (
             f"The utility names the label {key!r}, which the probabilities do not name. "
-            "Use label numbers, or give the names of all labels beside the probabilities (labels.txt)."
+            "Use label numbers, or give the names of all labels in a labels.txt next to the probabilities."
         )
         raise UtilityError(msg)
     return number

@@ -1,4 +1,4 @@
-"""A formula of the user's own, at compiled speed."""
+"""User-defined formulas, compiled."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from tailwise.kernels.curvature import UNKNOWN
 from tailwise.utilities.macro import FormulaUtility
 from tailwise.utilities.utility import Batch, Formula
 
-# Rows of parameters that a formula is tried with, spread over all labels.
+# Number of rows of parameters, spread over all labels, on which a formula is checked.
 MOST_CHECKED = 5
 
 
 class Custom(FormulaUtility):
-    r"""The mean over labels of your own formula: :math:`\frac1m \sum_j \psi(t_j, q_j, p_j)`.
+    r"""The mean over labels of a user-defined formula: :math:`\frac1m \sum_j \psi(t_j, q_j, p_j)`.
 
     Parameters
     ----------
     function : callable
-        psi(t, q, p) of one label, from numbers to a number; t, q and p are counts, 0 <= t <= min(q, p). It must be
-        finite everywhere and never fall when t grows. Mind 0/0. With ``parameters`` it is psi(t, q, p, a), where a
-        holds the numbers of the label.
+        psi(t, q, p) of one label, a function of three counts, 0 <= t <= min(q, p), that returns a number. It must be
+        finite everywhere, including 0/0, and must not decrease as t grows. With ``parameters`` it is
+        psi(t, q, p, a), where a is the row of the label.
     name : str, optional
-        How to call it in print. Default: the function's name.
+        The name to print. Default: the function's name.
     compiled : bool
-        Compile it with Numba (the default). False runs it as plain Python: slow, one thread, anything goes.
+        Compile it with Numba (the default). False runs it as plain Python: slow and on one thread, but any code works.
     parameters : array_like of shape (m, r), optional
         r numbers for each label.
     weights : array_like of shape (m,) or mapping, optional
-        What each label's part is multiplied by, as for every macro utility.
+        Factor of each label's part, as for every macro utility.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class Custom(FormulaUtility):
     >>> tw.select(np.array([[0.9, 0.4], [0.8, 0.6]]), smoothed, k=1).labels.ravel()
     array([0, 1], dtype=int32)
 
-    A cost of its own for the false positives of each label:
+    With a different cost of false positives for each label:
 
     >>> costs = np.array([[1.0], [0.1]])
     >>> cost = tw.utilities.Utility.from_formula(lambda t, q, p, a: t - a[0] * (q - t), parameters=costs, name="cost")
@@ -80,7 +80,7 @@ class Custom(FormulaUtility):
         self.formula = Formula(call, lambda: self._holder.address, own, UNKNOWN)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Compiled code stays here; the function is compiled again where it is needed."""
+        """Leave out compiled code; the function is compiled again where it is needed."""
         parameters = self._parameters if self._parameters.size else None
         return _rebuild, (self.function, self._name, self.compiled, parameters, self.weights)
 
@@ -99,7 +99,7 @@ class Custom(FormulaUtility):
         return self._name
 
     def check(self, batch: Batch) -> None:
-        """Refuse a formula that is not finite, or falls as t grows, at some point of a grid in range."""
+        """Refuse a formula that is not finite, or decreases as t grows, at some point of a grid of valid counts."""
         n, rows = int(batch.n_instances), self._parameters
         if self.formula.parameters.ndim == 2 and rows.shape[0] != batch.n_labels:
             msg = f"parameters must hold one row per label, {batch.n_labels} in all. Got {rows.shape[0]}."
@@ -115,14 +115,14 @@ class Custom(FormulaUtility):
             value = self._value(float(t), float(q), float(p), row)
             if value < previous - 1e-12 * max(1.0, abs(previous)):
                 msg = (
-                    f"The formula {self._name} must not fall as t grows. It falls from {previous:g} to {value:g} "
-                    f"on the way to t={t:g}, q={q}, p={p}. Give a formula that rewards true positives."
+                    f"The formula {self._name} must not decrease as t grows. It decreases from {previous:g} to "
+                    f"{value:g} at t={t:g}, q={q}, p={p}. Give a formula that rewards true positives."
                 )
                 raise FormulaError(msg)
             previous = value
 
     def raise_failure(self) -> None:
-        """Raise, once, what a plain Python formula raised while a kernel was calling it."""
+        """Raise, once, the exception that a plain Python formula raised while a kernel was calling it."""
         failure = getattr(self._holder, "failure", None)
         if failure is not None:
             self._holder.failure = None
@@ -155,7 +155,7 @@ def _rebuild(function: Callable, name: str, compiled: bool, parameters: Any, wei
 def _check_parameters(parameters: Any) -> NDArray:
     array = np.array(as_dense(parameters, "parameters"), order="C")  # a copy that nobody else changes
     if array.ndim != 2 or 0 in array.shape or not np.isfinite(array).all():
-        msg = f"parameters must be finite numbers of shape (m, r), a row per label. Got shape {array.shape}."
+        msg = f"parameters must be finite numbers of shape (m, r), one row per label. Got shape {array.shape}."
         raise FormulaError(msg)
     return array
 
@@ -175,10 +175,10 @@ def _compile(function: Callable, n_parameters: int) -> Any:
 
     try:
         return compile_formula(function, n_parameters)
-    except (NumbaError, TypeError) as error:  # a TypeError where it does not take three numbers
+    except (NumbaError, TypeError) as error:  # a TypeError if it does not take three numbers
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         msg = (
-            f"function must be a formula of numbers that Numba can compile. It said: {reason} "
+            f"function must be a formula of numbers that Numba can compile. Compiling failed: {reason} "
             "Use arithmetic and math functions only, or compiled=False to run it as plain Python, slowly."
         )
         raise FormulaError(msg) from error
@@ -198,9 +198,9 @@ class _PlainCallback:
             try:
                 more = () if n_parameters == 0 else (np.array(parameters[:n_parameters]),)
                 return float(function(t, q, p, *more))
-            except BaseException as error:  # Ctrl-C, too: it cannot cross a kernel either
+            except BaseException as error:  # including Ctrl-C, which cannot cross a kernel either
                 self.failure = self.failure or error
                 return math.nan
 
-        self._callback = CALLBACK(call)  # must live as long as its address is in use
+        self._callback = CALLBACK(call)  # must be kept alive as long as its address is in use
         self.address = int(ctypes.cast(self._callback, ctypes.c_void_p).value or 0)

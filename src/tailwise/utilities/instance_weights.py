@@ -22,7 +22,7 @@ class WeightedInstance(InstanceWise):
     Parameters
     ----------
     w00, w01, w10, w11 : float or array_like of shape (m,)
-        Weight of a true negative, false positive, false negative, true positive; per label where arrays.
+        Weight of a true negative, false positive, false negative, true positive; arrays give one per label.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class WeightedInstance(InstanceWise):
 
 
 class _WeightedPrecision(InstanceWise):
-    """Weights on true positives alone, divided by the budget: w_j / k."""
+    """Weights on true positives only, divided by the budget: w_j / k."""
 
     remedy = "Use smaller parameters."
 
@@ -69,7 +69,7 @@ class Precision(_WeightedPrecision):
     """
 
     name = "precision"
-    lowest = 0.0  # and without a budget it is divided by n alone, so that there is no highest
+    lowest = 0.0  # without a budget it is divided only by n, so it has no upper limit
 
 
 class _PriorWeightedPrecision(_WeightedPrecision):
@@ -124,7 +124,7 @@ class PowerLawPrecision(_PriorWeightedPrecision):
     priors : LabelPriors or 0/1 matrix of shape (n', m)
         Training frequencies.
     beta : float
-        0 gives precision; the larger, the more the tail counts.
+        0 gives precision; the larger it is, the more rare labels count.
     """
 
     name = "power-law"

@@ -1,4 +1,4 @@
-"""Utilities that are linear in t and q: instance-wise ones, and macro averages whose denominators hold only p."""
+"""Utilities that are linear in t and q: instance-wise ones, and macro averages whose denominators contain only p."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailwise.utilities.utility import Batch, Coefficients, SingleUtility
 
 
 class LinearUtility(SingleUtility):
-    """A utility of the form a_j(p) t + b_j(p) q + c_j(p): each instance takes the labels of largest a_j eta + b_j."""
+    """A utility of the form a_j(p) t + b_j(p) q + c_j(p): each instance gets the labels of largest a_j eta + b_j."""
 
     linear_in_predictions = True
     linear_in_labels = False
@@ -40,7 +40,7 @@ class InstanceWise(LinearUtility):
     """
 
     linear_in_labels = True
-    lowest, highest = -math.inf, math.inf  # as its weights are
+    lowest, highest = -math.inf, math.inf  # as are its weights
 
     @abstractmethod
     def outcome_weights(self, batch: Batch) -> tuple[Any, Any, Any, Any]:
@@ -55,7 +55,7 @@ class InstanceWise(LinearUtility):
 
 
 def divide(numerator: Any, denominator: Any) -> NDArray:
-    """A ratio with 0/0 = 0."""
+    """Divide, with 0/0 = 0."""
     denominator = np.asarray(denominator, dtype=np.float64)
     out = np.zeros(np.broadcast_shapes(np.shape(numerator), denominator.shape))
     return np.divide(numerator, denominator, out=out, where=denominator > 0)

@@ -15,7 +15,8 @@ from tailwise.utilities.instance_weights import Hamming
 from tailwise.utilities.linear import LinearUtility, divide
 from tailwise.utilities.utility import Batch, Coefficients, Formula, Ratio, SingleUtility, number_text
 
-# Exact values keep their relative error of 1e-6 up to ten times this; beyond it, F-beta is recall to six digits.
+# Up to ten times this value, relative errors of exact values stay below 1e-6; above it, F-beta equals recall to six
+# digits.
 LARGEST_BETA = 1000.0
 
 
@@ -25,8 +26,8 @@ class MacroUtility(SingleUtility):
     Parameters
     ----------
     weights : array_like of shape (m,) or mapping, optional
-        What each label's part is multiplied by, numbers of at least 0: one per label, or by label number or name,
-        where labels that are not named have weight 1. The utility is :math:`\frac1m \sum_j w_j \psi_j`.
+        Factors of the labels' parts, numbers of at least 0: one per label, or a mapping by label number or name, in
+        which labels that are not listed have weight 1. The utility is :math:`\frac1m \sum_j w_j \psi_j`.
     """
 
     is_macro = True
@@ -36,7 +37,7 @@ class MacroUtility(SingleUtility):
 
     @property
     def online_formula(self) -> Formula | None:
-        """Its psi(t, q, p, n) where p still grows, if `formula` is None: for one that is linear once p is known."""
+        """psi(t, q, p, n) while p still grows, for utilities without `formula`, which are linear once p is known."""
         return None
 
 
@@ -46,7 +47,7 @@ class FormulaUtility(MacroUtility):
     linear_in_predictions = False
     linear_in_labels = False
     formula: Formula
-    built_in: ClassVar[tuple[str, float] | None] = None  # a function of kernels/psi.py, its curvature
+    built_in: ClassVar[tuple[str, float] | None] = None  # a function of kernels/psi.py, and its curvature
 
     def __init__(self, *, weights: Any = None) -> None:
         super().__init__(weights=weights)

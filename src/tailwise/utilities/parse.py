@@ -1,4 +1,4 @@
-"""Utilities by name, and mixtures as they are read: ``0.7*precision + 0.3*macro-f1``."""
+"""Utilities by name, and mixtures written as text: ``0.7*precision + 0.3*macro-f1``."""
 
 from __future__ import annotations
 
@@ -42,25 +42,25 @@ UTILITY_NAMES = tuple(_FACTORIES)
 
 _TERM = re.compile(
     r"(?:(?P<factor>[0-9.]+(?:e[+-]?[0-9]+)?)\s*\*\s*)?"
-    r"(?P<name>[a-z][a-z0-9_@.-]*)"  # more than names hold, so that a near one can be told
+    r"(?P<name>[a-z][a-z0-9_@.-]*)"  # more characters than names have, so that a similar name can be suggested
     r"(?:\((?P<arguments>[^()]*)\))?"
 )
-_MINUS = re.compile(r"(?:^|[\s*+])-|-\s")  # other than the hyphen of a name
+_MINUS = re.compile(r"(?:^|[\s*+])-|-\s")  # not the hyphen in a name
 _NUMBERED_F = re.compile(r"macro-f([0-9]+(?:\.[0-9]+)?)")
 
 
 def as_utility(utility: Any, priors: Any = None, propensity: tuple[float, float] = USUAL_PROPENSITY) -> Utility:
-    """A utility from an object or from text.
+    """Convert an object or text to a utility.
 
     Parameters
     ----------
     utility : Utility or str
-        A name (:data:`UTILITY_NAMES`), with parameters in parentheses where it has some (``macro-fbeta(2)``,
+        A name (:data:`UTILITY_NAMES`), with parameters in parentheses if it has any (``macro-fbeta(2)``,
         ``power-law(0.5)``, ``ps-precision(0.55, 1.5)``), or a mixture like ``0.7*precision + 0.3*macro-f1``.
     priors : LabelPriors or 0/1 matrix, optional
         Training frequencies, for names that need them.
     propensity : (float, float)
-        a and b of ``ps-precision`` where its text does not say them.
+        a and b of ``ps-precision`` if the text does not contain them.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def _parse_number(number: str, text: str) -> float:
 
 
 def nearest_name(name: str, known: Collection[str]) -> str | None:
-    """The known name that a misspelled one may mean, macro-fbeta(2) for macro-f2; None if no name is similar."""
+    """Return the name that a misspelt one may mean, such as macro-fbeta(2) for macro-f2; None if none is similar."""
     plain = name.lower().replace("_", "-").partition("@")[0]
     numbered = _NUMBERED_F.fullmatch(plain)
     if numbered is not None and plain not in known:
@@ -124,7 +124,7 @@ def nearest_name(name: str, known: Collection[str]) -> str | None:
 def _refuse_name(name: str) -> NoReturn:
     close = nearest_name(name, UTILITY_NAMES)
     hint = f"Did you mean {close}? " if close else ""
-    budget = "The budget is a parameter of its own, k (-k). " if "@" in name else ""
+    budget = "The budget is a separate parameter, k (-k). " if "@" in name else ""
     msg = f"utility must be a known name. Got {name!r}. {hint}{budget}Names: {', '.join(UTILITY_NAMES)}."
     raise UtilityError(msg)
 

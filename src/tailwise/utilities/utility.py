@@ -1,4 +1,4 @@
-"""What every utility can do: be evaluated, scaled, added, compared, printed."""
+"""The base of all utilities, which can be evaluated, scaled, added, compared and printed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from tailwise.errors import UtilityError
 
-# Products with smaller ones lose their digits.
+# Products with smaller factors lose precision.
 SMALLEST_FACTOR = 1e-290
 
 
 class UtilityClass(enum.Enum):
-    """The paper's four classes: they decide the method, and whether the semi-empirical value is exact."""
+    """The paper's four classes: they determine the method, and whether the semi-empirical value is exact."""
 
     FULLY_LINEAR = "fully linear"
     LINEAR_IN_PREDICTIONS = "linear in predictions"
@@ -29,16 +29,16 @@ class UtilityClass(enum.Enum):
 
 @dataclass(frozen=True)
 class Batch:
-    """What a utility may need to know of the batch it is maximised on, and of what was decided elsewhere."""
+    """What a utility may need to know about the batch and its context."""
 
     n_instances: float
     n_labels: int
-    n_slots: float  # sum of the budgets; n_instances where there is no budget
+    n_slots: float  # sum of the budgets; n_instances if there is no budget
     condition_positives: NDArray  # (m,)
-    label_names: Mapping[Any, int] | None = None  # numbers by name, where the labels have names
+    label_names: Mapping[Any, int] | None = None  # numbers by name, if the labels have names
 
     def number_of(self, name: Any) -> int | None:
-        """The number of a label by its name; None where there is none of this name."""
+        """Return the number of the label with this name; None if there is none."""
         return None if self.label_names is None else self.label_names.get(name)
 
 
@@ -56,7 +56,7 @@ class Formula(NamedTuple):
     function: Callable[[float, float, float, float, NDArray], float]
     address: Callable[[], int]
     parameters: NDArray  # (r,) for all labels, or (m, r)
-    curvature: float  # in t at fixed q and p, a number of kernels/curvature.py
+    curvature: float  # curvature in t at fixed q and p, a constant of kernels/curvature.py
 
 
 class Ratio(NamedTuple):
@@ -73,12 +73,12 @@ class Ratio(NamedTuple):
 
 
 class LabelWeights(ABC):
-    """What the part of each label is multiplied by; numbers of at least 0."""
+    """The factor of each label's part, a number of at least 0."""
 
     @property
     @abstractmethod
     def largest(self) -> float:
-        """No weight is larger."""
+        """An upper limit of all weights."""
 
     @abstractmethod
     def of(self, batch: Batch) -> NDArray:
@@ -96,9 +96,9 @@ class LabelWeights(ABC):
 
 
 class Utility(ABC):
-    """A utility that is a sum over labels of psi_j(t_j, q_j, p_j), and grows with it.
+    """A utility that is a sum over labels of psi_j(t_j, q_j, p_j).
 
-    Utilities scale and add: ``0.7 * Precision() + 0.3 * MacroF1()`` is one, too.
+    Utilities can be scaled and added: ``0.7 * Precision() + 0.3 * MacroF1()`` is also a utility.
     """
 
     linear_in_predictions: bool
@@ -107,7 +107,7 @@ class Utility(ABC):
     @property
     @abstractmethod
     def terms(self) -> tuple[tuple[float, SingleUtility], ...]:
-        """The mixture as (factor, utility) pairs; one pair for a utility that is no mixture."""
+        """The mixture as (factor, utility) pairs; a single pair for a utility that is not a mixture."""
 
     def psi(self, t: Any, q: Any, p: Any, *, n_instances: int, k: float = 1) -> NDArray:
         """Contribution of each label to the utility, from counts; the utility is its sum.
@@ -119,7 +119,7 @@ class Utility(ABC):
         n_instances : int
             Size of the batch.
         k : float
-            Budget per instance (its mean, where it differs).
+            Budget per instance (the mean, if budgets differ).
         """
         t, q, p = (np.asarray(part, dtype=np.float64) for part in (t, q, p))
         batch = Batch(n_instances, t.size, round(n_instances * k), p)
@@ -134,12 +134,12 @@ class Utility(ABC):
 
     @property
     def range(self) -> tuple[float, float]:
-        """Values between which the utility lies on every batch."""
+        """The smallest and the largest value that the utility can have on any batch."""
         return sum(f * term.range[0] for f, term in self.terms), sum(f * term.range[1] for f, term in self.terms)
 
     @staticmethod
     def from_formula(function: Callable, **options: Any) -> Utility:
-        """The mean over labels of a formula of your own; see :class:`tailwise.utilities.Custom`."""
+        """Make a utility from a formula of your own, averaged over labels; see :class:`tailwise.utilities.Custom`."""
         from tailwise.utilities.formula import Custom
 
         return Custom(function, **options)
@@ -171,15 +171,15 @@ class Utility(ABC):
 
 
 class SingleUtility(Utility):
-    """A utility that is no mixture. It declares what it is; an expectation that knows none of it refuses it."""
+    """A utility that is not a mixture. It declares its properties; expectations refuse it if they support none."""
 
     name: ClassVar[str]
-    formula: Formula | None = None  # its psi(t, q, p, n), where that is not linear in t and q
-    is_coverage: ClassVar[bool] = False  # whether it counts the labels that are right at least once
-    ratios: tuple[Ratio, ...] = ()  # that it is a sum of, where exact expectations know these
-    is_macro: ClassVar[bool] = False  # whether it is a mean over labels, which weights may weigh
-    weights: LabelWeights | None = None  # what each label's part is multiplied by
-    lowest, highest = 0.0, 1.0  # on every batch, where all weights are 1
+    formula: Formula | None = None  # psi(t, q, p, n), if it is not linear in t and q
+    is_coverage: ClassVar[bool] = False  # whether it counts the labels that are correct at least once
+    ratios: tuple[Ratio, ...] = ()  # ratios that it is a sum of, if exact expectations support them
+    is_macro: ClassVar[bool] = False  # whether it is a mean over labels, which can have weights
+    weights: LabelWeights | None = None  # factors of the labels' parts
+    lowest, highest = 0.0, 1.0  # on any batch, if all weights are 1
 
     @property
     def terms(self) -> tuple[tuple[float, SingleUtility], ...]:
@@ -191,16 +191,16 @@ class SingleUtility(Utility):
         return min(self.lowest, self.lowest * largest), max(self.highest, self.highest * largest)
 
     def linear(self, batch: Batch) -> Coefficients | None:
-        """The factors of t and q and the constant of each label, where it is linear in them; weights included."""
+        """The factors of t and q and the constant of each label, if it is linear in them; includes weights."""
         return None
 
     def weights_in(self, batch: Batch) -> NDArray | None:
-        """The weights of the labels of a batch; None where all are 1."""
+        """The weights of the labels of a batch; None if all are 1."""
         return None if self.weights is None else self.weights.of(batch)
 
     @abstractmethod
     def psi_of(self, t: NDArray, q: NDArray, batch: Batch) -> NDArray:
-        """Contribution of each label; p is in the batch."""
+        """Contribution of each label; p is taken from the batch."""
 
     def parameters(self) -> dict[str, Any]:
         """What distinguishes this utility from others of its type."""
@@ -225,14 +225,14 @@ class SingleUtility(Utility):
         return self.text() if self.weights is None else f"{self.text()} by label"
 
     def text(self) -> str:
-        """As it is read, without its weights."""
+        """The text from which it can be parsed, without its weights."""
         return self.name
 
 
 class Mixture(Utility):
-    """A sum of utilities with factors; equal terms merge, terms of factor 0 vanish.
+    """A sum of utilities with factors; equal terms are merged, and terms with factor 0 are dropped.
 
-    As text, factors have 12 digits: 1 - 0.8 reads as 0.2.
+    As text, factors are rounded to 12 digits, so that 1 - 0.8 is written as 0.2.
     """
 
     def __init__(self, terms: list[tuple[float, SingleUtility]]) -> None:
@@ -261,7 +261,7 @@ class Mixture(Utility):
 
 
 def number_text(number: float) -> str:
-    """A number as text: short, but with all digits it needs to be read back."""
+    """Format a number: short, but with all digits needed to read it back."""
     return f"{number:.12g}" if float(f"{number:.12g}") == number else repr(float(number))
 
 

@@ -31,7 +31,7 @@
   const words = own.map((row, i) =>
     [i, id(i), title(i), ...row.map((each) => name(each.label))].join("\n").toLowerCase());
 
-  // Text is only ever set as text, so that no name can become markup.
+  // Names are always set as text, so they can never become markup.
   function element(kind, text, className) {
     const made = document.createElement(kind);
     if (text !== undefined) made.textContent = text;
@@ -39,7 +39,7 @@
     return made;
   }
 
-  // Labels that only make up the number k: below 1 % and with next to no gain, as in selection/reasons.py.
+  // Labels that only fill up the number k: below 1 % and with next to no gain, as in selection/reasons.py.
   function findFillers(row) {
     const little = 0.05 * Math.max(0, ...row.map((each) => each.gain));
     return new Set(row.filter((each) => each.gain < 0 || (each.probability < 0.01 && each.gain < little)).map((each) => each.label));
@@ -50,8 +50,8 @@
     const rarity = "chosen for " + labels.chosen[each.label] + ", " + Number(labels.expected[each.label].toPrecision(3)) + " expected"
       + (labels.training ? ", " + labels.training[each.label] + " in training" : "");
     const start = name(each.label) + " (" + percent(each.probability) + ", " + place + ")";
-    if (weakest === undefined && each.gain < 0) return start + ": makes up the number of labels, at a cost of " + size(-each.gain) + "; " + rarity + ".";
-    if (isFiller) return start + ": makes up the number of labels; it is unlikely, and without it all records together would lose only " + size(each.gain) + "; " + rarity + ".";
+    if (weakest === undefined && each.gain < 0) return start + ": fills up the number of labels, at a cost of " + size(-each.gain) + "; " + rarity + ".";
+    if (isFiller) return start + ": fills up the number of labels; it is unlikely, and without it all records together would lose only " + size(each.gain) + "; " + rarity + ".";
     if (weakest === undefined) return start + ": without it all records together would lose " + size(each.gain) + "; " + rarity + ".";
     const change = each.gain >= 0 ? "add " + size(each.gain) : "cost " + size(-each.gain);
     const less = weakest > each.gain ? ", " + size(weakest - each.gain) + " less than the weakest chosen label" : "";
@@ -69,7 +69,7 @@
     for (const j of found) {
       const isFiller = fillers !== undefined && fillers.has(j);
       const tag = element("span", name(j), "tag" + (isTrue(i, j) ? " true" : "") + (isFiller ? " filler" : ""));
-      if (isFiller) tag.title = "makes up the number of labels: unlikely, and with next to no gain";
+      if (isFiller) tag.title = "fills up the number of labels: unlikely, and with next to no gain";
       made.append(tag);
     }
     return made;
