@@ -331,10 +331,10 @@ def shrink(t, q, p):
 
 
 NOT_LIPSCHITZ = {
-    "macro-precision": ("macro-precision", "it changes without limit where q is near 0"),
-    "coverage": ("0.5*precision + 0.5*coverage", "it jumps where t leaves 0"),
-    "macro-gmean": ("macro-gmean", "the slope of its root is infinite at t = 0"),
-    "shrink": (Utility.from_formula(shrink, compiled=False), "nothing is known about how fast a formula of your own"),
+    "macro-precision": ("macro-precision", "its slope is unbounded near q = 0"),
+    "coverage": ("0.5*precision + 0.5*coverage", "it jumps at t = 0"),
+    "macro-gmean": ("macro-gmean", "the slope of its square root is infinite at t = 0"),
+    "shrink": (Utility.from_formula(shrink, compiled=False), "the slopes of a user-defined formula are unknown"),
 }
 
 
@@ -398,7 +398,7 @@ def test_bad_budget(k):
 def test_estimates_of_another_shape(bound):
     with pytest.raises(InputError) as caught:
         bound(np.full((2, 3), 0.5), np.full((2, 4), 0.5), "macro-f1")
-    rule = "estimates must be of the same instances and labels as probabilities, 2 and 3."
+    rule = "estimates must have the same instances and labels as probabilities, 2 and 3."
     assert str(caught.value) == f"{rule} Got 2 and 4."
 
 

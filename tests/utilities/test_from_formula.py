@@ -125,7 +125,7 @@ def test_a_formula_that_raises_at_the_door_names_the_point():
 )
 def test_what_numba_cannot_compile_is_refused(function):
     with pytest.raises(
-        FormulaError, match=r"function must be .* that Numba can compile\. It said: .* or compiled=False"
+        FormulaError, match=r"function must be .* that Numba can compile\. Compiling failed: .* or compiled=False"
     ):
         Utility.from_formula(function)
 

@@ -22,24 +22,24 @@ from tailwise.kernels import nodes as kernels
 from tailwise.kernels.rows import Rows
 from tailwise.utilities.utility import Batch, Ratio
 
-# Gauss-Laguerre nodes for s = exp(-v / c), and the share of the integrand's decay that c should be: with these,
+# Gauss-Laguerre nodes for s = exp(-v / c), and c as a share of the integrand's decay: with these,
 # relative errors stay below 1e-6 from one to thousands of candidates (docs/benchmarks.md).
 N_NODES, N_PRODUCT_NODES = 16, 24
 SHARE, PRODUCT_SHARE = 0.7, 0.5
 # Labels whose nodes are placed at a time, so that no large arrays are needed on the way.
 LABELS_AT_ONCE = 2_048
-# Nodes are exact where q + p + 1 is within this factor of what they were placed for.
+# Nodes are exact if q + p + 1 is within this factor of the value that they were placed for.
 REACH = 2.0
-# Fewer negatives outside the candidates than this are what rounding leaves of none.
+# Fewer negatives outside the candidates than this are a rounding error of 0.
 FEW_OTHERS = 1e-9
-# Relative error of a sum over nodes that is only rounding.
+# Relative errors of a sum over nodes below this are rounding errors.
 ROUNDING = 1e-12
-# s at the last node of hits elsewhere, where only the case of no other positives is left of a generating function.
+# s at the additional node of hits in the context, at which a generating function is P(no other positives).
 NEARLY_ZERO = 1e-100
 
 
 class _Elsewhere(NamedTuple):
-    """What was decided elsewhere for some labels, (labels, 1): hits as expected and as observed, q, known positives."""
+    """The context of some labels, (labels, 1): expected and observed hits, q, known positives."""
 
     hits: NDArray
     known_hits: NDArray
@@ -54,10 +54,10 @@ class _Rule(NamedTuple):
     s: NDArray
 
     def shortfall(self, power: NDArray) -> NDArray:
-        """What the sum over the nodes misses of the integral of s^power ds / s, which is 1 / power.
+        """How much the sum over the nodes falls short of the integral of s^power ds / s, which is 1 / power.
 
-        All derivatives of even order are positive, so the sum is never too large. It misses nearly everything for a
-        small power, and nothing for a power near the decay.
+        All derivatives of even order are positive, so the sum is never too large. It misses nearly everything if the
+        power is small, and nothing if it is near the decay.
         """
         exact = 1 / power
         missed = exact - (self.weights * self.s**power).sum(axis=1, keepdims=True)
@@ -70,7 +70,7 @@ class _Columns(NamedTuple):
     decay: NDArray
     base: NDArray
     weight: NDArray
-    total: NDArray  # the sum of phi that was decided elsewhere
+    total: NDArray  # the sum of phi in the context
 
     def beside(self, others: _Columns) -> _Columns:
         return _Columns(*(np.hstack(pair) for pair in zip(self, others, strict=True)))
@@ -79,9 +79,9 @@ class _Columns(NamedTuple):
 class Quadrature:
     """The nodes of all ratios of a utility.
 
-    What was decided elsewhere enters as a generating function of its own: expected hits and misses as Poisson
-    variables, observed ones as constants. Among negatives, both count at their mean. Hits elsewhere have one
-    more node: if totals count in part, their integrand can decay too slowly for the others.
+    The context enters as a generating function of its own: expected hits and misses as Poisson variables, observed ones
+    as constants. Among negatives, both count with their mean. Hits in the context have one additional node: if totals
+    count in part, their integrand can decay too slowly for the others.
     """
 
     def __init__(
@@ -111,10 +111,10 @@ class Quadrature:
         return any(ratio.on_q > 0 or ratio.kind == "jaccard" for _, ratio in self._ratios)
 
     def place(self, labels: NDArray, q: NDArray, n_rows: int, at_least: NDArray | None = None) -> kernels.Nodes:
-        """Nodes of labels that are selected q times in all, nothing selected in the batch yet.
+        """Place nodes for labels that are selected q times in total, with nothing selected in the batch yet.
 
-        The generating function of the candidates is still to be multiplied in. For bounds, `at_least` is the smallest
-        number of selections in the batch: known hits elsewhere lose what that many selections cost them.
+        The generating function of the candidates still has to be multiplied in. For bounds, `at_least` is the smallest
+        number of selections in the batch: known hits in the context lose what that many selections cost them.
         """
         plain, negative, product = (self._count(kind) for kind in ("hits", "false-positives", "jaccard"))
         nodes = kernels.Nodes(
@@ -135,7 +135,7 @@ class Quadrature:
         return nodes
 
     def fits(self, q: NDArray, placed_for: NDArray, reach: float = REACH) -> NDArray:
-        """Which labels may be selected q times, with nodes that were placed for another number."""
+        """Which labels may be selected q times with nodes that were placed for another number."""
         now, then = q + self._p + 1, placed_for + self._p + 1
         return (now <= reach * then) & (then <= reach * now)
 
@@ -150,7 +150,7 @@ class Quadrature:
         )
 
     def _multiply_elsewhere(self, nodes: kernels.Nodes, is_wanted: NDArray) -> None:
-        """The same on a cluster: only the nodes of the labels are sent, and what was multiplied comes back."""
+        """Like `multiply`, on a cluster: only the nodes of the labels are sent, and the products are returned."""
         m = self._batch.n_labels
         labels = np.flatnonzero(is_wanted) if is_wanted.size else np.arange(m)
         shares = np.concatenate([[0], np.cumsum(self._candidates.by_label.sizes[labels])])
@@ -164,7 +164,7 @@ class Quadrature:
         spread(self._engine, multiply_nodes, self._candidates.rows, parts, put)
 
     def constant(self) -> float:
-        """Specificity of nothing selected in the batch."""
+        """The specificity if nothing is selected in the batch."""
         factors = [ratio.factor * factor for factor, ratio in self._ratios if ratio.kind == "false-positives"]
         if not factors:
             return 0.0
@@ -181,10 +181,10 @@ class Quadrature:
         return has_negatives
 
     def _false_positives_elsewhere(self) -> float:
-        r"""What the false positives f of the context cost: f E[1/(N + a)], a of the negatives being certain.
+        r"""The cost of the false positives f of the context: f E[1/(N + a)], where a negatives are certain.
 
         The integral of that is singular for a < 1, but :math:`1/(N + a) = (1 - N/(N + a)) / a`, and the last ratio is
-        the sum over all candidates of what a false positive costs.
+        the sum over all candidates of the cost of a false positive.
         """
         false_positives, others = np.maximum(0.0, self._context.q - self._context.t), self._n_others()
         if not false_positives.any():
@@ -202,7 +202,7 @@ class Quadrature:
         return sum(ratio.kind == kind for _, ratio in self._ratios) * self._n_nodes[kind]
 
     def _fill(self, nodes: kernels.Nodes, rows: slice, labels: NDArray, q: NDArray, at_least: NDArray | None) -> None:
-        """Some rows of the nodes: those of `labels`."""
+        """Fill the rows of the nodes of `labels`."""
         plain, negative, product = 0, nodes.n_plain, 0
         for factors, ratio in self._ratios:
             factor = ratio.factor * (factors if factors.size == 1 else factors[labels, None])
@@ -236,7 +236,7 @@ class Quadrature:
     def _lost_by_known_hits(
         self, rule: _Rule, factor: NDArray, ratio: Ratio, labels: NDArray, at_least: NDArray
     ) -> _Columns:
-        """A node that any selection empties, for what the rule misses of what the first `at_least` of them cost."""
+        """A node that any selection sets to 0, for what the rule misses of the cost of the first `at_least`."""
         context = self._elsewhere(labels)
         power = np.where(context.known_hits > 0, ratio.on_q * context.q + ratio.on_p * context.known_p, np.inf)
         lost = rule.shortfall(power) - rule.shortfall(power + ratio.on_q * at_least[:, None])
@@ -245,7 +245,7 @@ class Quadrature:
         return _Columns(base, base, weight, context.known_hits / base)
 
     def _of_known_hits(self, rule: _Rule, factor: NDArray, ratio: Ratio, labels: NDArray, q: NDArray) -> _Columns:
-        """A node for what the rule misses if no positives other than the known ones come true; exact at q - 1 and q."""
+        """A node for the part that the rule misses if only the known positives come true; exact at q - 1 and q."""
         context = self._elsewhere(labels)
         q_before = q[:, None] - 1
         q_before = np.where(q_before > context.q + ROUNDING * q[:, None], q_before, context.q)
@@ -258,7 +258,7 @@ class Quadrature:
         return _Columns(decay, base, factor * missed * base, context.known_hits / base)
 
     def _of_false_positives(self, factor: NDArray, labels: NDArray) -> _Columns:
-        """A false positive counts as one over the negatives, of which most are no candidates."""
+        """A false positive counts as one over the negatives, most of which are not candidates."""
         weights, s = _place_rule(N_NODES, SHARE * (np.maximum(0.0, self._batch.n_instances - self._p[labels]) + 1))
         weight = -factor * weights * s ** (1 + self._n_others()[labels, None])
         return _Columns(np.ones_like(s), s, weight, np.zeros_like(s))
@@ -266,13 +266,13 @@ class Quadrature:
     def _of_jaccard(self, factor: NDArray, labels: NDArray, q: NDArray) -> _Columns:
         context = self._elsewhere(labels)
         rule = _place_rule(N_PRODUCT_NODES, PRODUCT_SHARE * (q + self._p[labels] + 1))
-        # Hits are in the union once, as predicted positives; so they are no part of what is outside.
+        # Hits are counted in the union once, as predicted positives, so they are not part of the positives outside.
         s, known_union = rule.s, context.q + context.known_p - context.known_hits
         outside = np.exp((context.hits - self._rate[labels, None]) * (1 - s)) * s**known_union
         columns = _Columns(s, s, factor * rule.weights * outside, np.zeros_like(s))
         if self._n_nodes["jaccard"] == N_PRODUCT_NODES:
             return columns
-        # A node for what the rule misses if nothing is selected and no misses other than the known ones come true.
+        # A node for the part that the rule misses if nothing is selected and only the known misses come true.
         missed = rule.shortfall(np.where(known_union > 0, known_union, np.inf))
         decay = np.full_like(missed, NEARLY_ZERO)
         weight = factor * missed * np.exp(context.hits - self._rate[labels, None])
@@ -285,11 +285,11 @@ class Quadrature:
         return _Elsewhere(hits, known_t, context.q[labels, None], context.known_p[labels, None])
 
     def _outside(self, base: NDArray, labels: NDArray) -> NDArray:
-        """The generating function of the positives that are no candidates."""
+        """The generating function of the positives that are not candidates."""
         return np.exp(-self._rate[labels, None] * (1 - base)) * base ** self._context.known_p[labels, None]
 
     def _n_others(self) -> NDArray:
-        """Negatives that are no candidates, at their mean."""
+        """The mean number of negatives that are not candidates."""
         sizes = self._candidates.by_label.sizes
         return np.maximum(0.0, self._batch.n_instances - sizes - self._rate - self._context.known_p)
 
@@ -297,7 +297,7 @@ class Quadrature:
 def multiply_nodes(
     rows: Rows, n_labels: int, labels: NDArray, linear: NDArray, product: NDArray, n_plain: int
 ) -> tuple[NDArray, NDArray]:
-    """Multiply the generating function of the candidates into the nodes of some labels; the new weights and products.
+    """Multiply the generating function of the candidates into the nodes of some labels; return weights and products.
 
     Arrays for all labels take no memory where nothing is written to them.
     """
@@ -318,7 +318,7 @@ def _put(linear: NDArray, rows: slice, first: int, columns: _Columns) -> None:
 
 
 def _place_rule(count: int, decay: NDArray) -> _Rule:
-    """A rule for each label whose integrand decays like s^decay."""
+    """Make a rule for each label, whose integrand decays like s^decay."""
     v, weights = _laguerre(count)
     return _Rule(weights * np.exp(v) / decay[:, None], np.exp(-v / decay[:, None]))
 

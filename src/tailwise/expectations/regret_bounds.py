@@ -5,9 +5,9 @@ A ratio a/A of two shares, 0 <= a <= A, changes by
 
     a/A - a'/A' = (a - a')/A + (a'/A') (A' - A)/A,    so    |a/A - a'/A'| <= (|a - a'| + |A - A'|) / A.
 
-The paper asks for it at 0 < p' < 1, but a draw of the labels may have no positive (p' = 0) or no negative (p' = 1).
-The constants hold there, too, whatever 0/0 is: |p - p'| is then p or 1 - p, and P |p - p'| covers all that a ratio can
-change by.
+The paper requires this for 0 < p' < 1, but a draw of the labels may have no positive (p' = 0) or no negative (p' = 1).
+The constants also hold there, whatever 0/0 is: |p - p'| is then p or 1 - p, and P |p - p'| covers the largest possible
+change of a ratio.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from tailwise.utilities.parse import as_utility
 from tailwise.utilities.utility import Batch, SingleUtility, Utility
 
 _NOT_LIPSCHITZ: dict[type, str] = {
-    macro.MacroPrecision: "it changes without limit where q is near 0 (its semi-empirical value is exact anyway)",
-    macro.Coverage: "it jumps where t leaves 0 (its value is exact anyway)",
-    macro.MacroGMean: "the slope of its root is infinite at t = 0",
+    macro.MacroPrecision: "its slope is unbounded near q = 0 (its semi-empirical value is exact anyway)",
+    macro.Coverage: "it jumps at t = 0 (its semi-empirical value is exact anyway)",
+    macro.MacroGMean: "the slope of its square root is infinite at t = 0",
 }
 
 
@@ -63,26 +63,27 @@ def lipschitz_constants(
     instance-wise       \|w11 - w01 - w10 + w00\|    \|w01 - w00\|       \|w10 - w00\|
     ==================  ===========================  ==================  ==================
 
-    Those of a mixture add, each times its factor. Macro-precision, coverage and G-mean (the root; the paper lists its
-    square) have no such constants, and of a user's formula none are known: these are refused.
+    The constants of a mixture are the sums of those of its parts, times their factors. Macro-precision, coverage and
+    G-mean (the paper lists its square) have no such constants, and for a user's formula they are unknown: these are
+    refused.
 
     Parameters
     ----------
     utility : Utility or str
         An object or a name.
     condition_positives : array_like of shape (m,)
-        p of each label, a count from 0 to n. Where the formula says so, the constants at 0 or n are infinite.
+        p of each label, a count from 0 to n. At 0 or n, constants can be infinite by their formula.
     n_instances : int
         Size n of the batch.
     priors : LabelPriors or 0/1 matrix, optional
         Training frequencies, for names that need them.
     k : float
-        Budget per instance (its mean, where it differs): precision and its weighted variants are divided by it.
+        Budget per instance (the mean, if budgets differ), by which precision and its weighted variants are divided.
 
     Returns
     -------
     LipschitzConstants
-        With the 1/m of macro averages and the factors of mixtures: the utility is the sum of the labels.
+        Including the 1/m of macro averages and the factors of mixtures, so that the utility is a sum over labels.
 
     Examples
     --------
@@ -109,12 +110,12 @@ def lipschitz_constants(
 
 
 def approximation_bound(probabilities: Any, utility: Utility | str, *, priors: Any = None, k: float = 1) -> float:
-    r"""Most that the exact and the semi-empirical expected utility of any selection can differ by.
+    r"""Bound the difference between the exact and the semi-empirical expected utility of any selection.
 
     .. math:: |E[\Psi(t, q, p)] - \Psi(E[t], q, E[p])| \le \frac{1}{2 \sqrt n} \sum_j (T_j + P_j)
 
     with the constants at the expected positives :math:`p_j = \sum_i \eta_{ij}` (paper, first theorem of section 5). A
-    label that is certain, with :math:`p_j` 0 or n, adds nothing to the sum: its t and p are no random numbers.
+    label that is certain, with :math:`p_j` 0 or n, adds nothing to the sum, because its t and p are not random.
 
     Parameters
     ----------
@@ -125,8 +126,8 @@ def approximation_bound(probabilities: Any, utility: Utility | str, *, priors: A
 
     Notes
     -----
-    The bound is loose, the more so the rarer the labels: it often passes 1, which says nothing. For a utility that is
-    linear in the labels, such as precision, the two values are the same, whatever the bound.
+    The bound is loose, especially for rare labels: it is often above 1, which says nothing. For a utility that is
+    linear in the labels, such as precision, the two values are equal, whatever the bound.
 
     Examples
     --------
@@ -144,7 +145,7 @@ def approximation_bound(probabilities: Any, utility: Utility | str, *, priors: A
 def misspecification_bound(
     probabilities: Any, estimates: Any, utility: Utility | str, *, priors: Any = None, k: float = 1
 ) -> float:
-    r"""Most that the semi-empirical utility of any selection changes when estimates replace the true probabilities.
+    r"""Bound the change of the semi-empirical utility of any selection if estimates replace the true probabilities.
 
     .. math:: \frac1n \sum_j (T_j + P_j) \sum_i |\eta_{ij} - \hat\eta_{ij}|
 
@@ -159,9 +160,9 @@ def misspecification_bound(
 
     Notes
     -----
-    The inequality behind the constants may be read from either side. Where a label is certain, :math:`p_j` being 0 or
-    n, constants may be infinite, and those at :math:`\sum_i \hat\eta_{ij}` stand in for them. Where the estimates agree
-    with it, the label adds nothing; where they are certain of the opposite, the bound may be infinite.
+    The inequality behind the constants also holds with p and its estimate exchanged. For a label that is certain, with
+    :math:`p_j` 0 or n, constants may be infinite; then those at :math:`\sum_i \hat\eta_{ij}` are used. If the estimates
+    agree, the label adds nothing; if they are certain of the opposite, the bound may be infinite.
 
     Examples
     --------
@@ -178,13 +179,13 @@ def misspecification_bound(
 def regret_bound(
     probabilities: Any, estimates: Any, utility: Utility | str, *, priors: Any = None, k: float = 1
 ) -> float:
-    r"""Most that is lost, in exact expected utility, by the selection that is semi-empirically best on estimates.
+    r"""Bound the loss, in exact expected utility, of the selection that is semi-empirically best for estimates.
 
     .. math:: \frac{m}{\sqrt n} B + \frac{2 \sqrt m}{n} B \sum_i \|\eta_i - \hat\eta_i\|_2, \qquad
               B = \sqrt{\frac1m \sum_j (T_j + P_j)^2}
 
-    against the best selection of all, with the constants at :math:`p_j = \sum_i \eta_{ij}` (paper, second theorem of
-    section 5). Labels that are certain are treated as in :func:`misspecification_bound`.
+    compared with the best selection of all, with the constants at :math:`p_j = \sum_i \eta_{ij}` (paper, second theorem
+    of section 5). Labels that are certain are treated as in :func:`misspecification_bound`.
 
     Parameters
     ----------
@@ -212,7 +213,7 @@ def regret_bound(
 def summed_regret_bound(
     probabilities: Any, estimates: Any, utility: Utility | str, *, priors: Any = None, k: float = 1
 ) -> float:
-    r"""The regret bound before its last step, summed label by label: never above :func:`regret_bound`.
+    r"""The regret bound without its last step, summed label by label; never larger than :func:`regret_bound`.
 
     .. math:: \frac1{\sqrt n} \sum_j (T_j + P_j) + \frac2n \sum_j (T_j + P_j) \sum_i |\eta_{ij} - \hat\eta_{ij}|
 
@@ -239,13 +240,13 @@ def summed_regret_bound(
 def exact_regret_bound(
     probabilities: Any, estimates: Any, utility: Utility | str, *, priors: Any = None, k: float = 1
 ) -> float:
-    r"""The same for a selection that is best on estimates by the exact expectation.
+    r"""Bound the loss, in exact expected utility, of the selection that is best for estimates by the exact expectation.
 
     .. math:: \frac1{\sqrt n} \sum_j (T_j + P_j + \hat T_j + \hat P_j)
               + \frac2n \sum_j (T_j + P_j) \sum_i |\eta_{ij} - \hat\eta_{ij}|
 
     with :math:`\hat T_j, \hat P_j` at the estimated :math:`\sum_i \hat\eta_{ij}` (paper, appendix, regret of the
-    unapproximated utility). It is larger because its proof takes a way round over the semi-empirical value; with true
+    unapproximated utility). It is larger because its proof goes through the semi-empirical value; with true
     probabilities the loss is 0.
 
     Parameters
@@ -267,7 +268,7 @@ def exact_regret_bound(
 
 
 def _constants_of(term: SingleUtility, batch: Batch) -> tuple[NDArray, NDArray, NDArray]:
-    """T, Q and P of a utility that is no mixture."""
+    """T, Q and P of a utility that is not a mixture."""
     weights = term.weights_in(batch)
     if weights is not None:
         plain = copy.copy(term)
@@ -281,7 +282,7 @@ def _constants_of(term: SingleUtility, batch: Batch) -> tuple[NDArray, NDArray, 
         if isinstance(term, kind):
             on_t, on_q, on_p = constants(share, term)
             return on_t / batch.n_labels, on_q / batch.n_labels, on_p / batch.n_labels
-    reason = _NOT_LIPSCHITZ.get(type(term), "nothing is known about how fast a formula of your own changes")
+    reason = _NOT_LIPSCHITZ.get(type(term), "the slopes of a user-defined formula are unknown")
     msg = (
         f"utility must be p-Lipschitz to have this bound. Got {term}: {reason}. Compute its exact expectation instead."
     )
@@ -289,7 +290,7 @@ def _constants_of(term: SingleUtility, batch: Batch) -> tuple[NDArray, NDArray, 
 
 
 def _of_instance_wise(term: InstanceWise, batch: Batch) -> tuple[NDArray, NDArray, NDArray]:
-    """Linear: the sizes of the slopes of w00 tn + w01 fp + w10 fn + w11 tp."""
+    """Linear: the absolute slopes of w00 tn + w01 fp + w10 fn + w11 tp."""
     n = batch.n_instances
     coefficients = term.coefficients(batch)
     w00, _, w10, _ = term.outcome_weights(batch)
@@ -344,7 +345,7 @@ def _sums(p: NDArray, n_instances: int, utility: Utility, k: float) -> NDArray:
 
 
 def _sums_against(truth: Candidates, guess: Candidates, utility: Utility, k: float) -> NDArray:
-    """T + P of each label at its p; of one that is certain, at its estimated p, or 0 where that is the same."""
+    """T + P of each label at its p; for a certain label, at its estimated p, or 0 if that is the same."""
     n, p, estimated = truth.n_instances, truth.condition_positives(), guess.condition_positives()
     sums, others = _sums(p, n, utility, k), _sums(estimated, n, utility, k)
     return np.where(_is_certain(p, n), np.where(p == estimated, 0.0, others), sums)
@@ -363,7 +364,7 @@ def _check_pair(probabilities: Any, estimates: Any) -> tuple[Candidates, Candida
     truth, guess = Candidates.of(probabilities), Candidates.of(estimates)
     if guess.shape != truth.shape:
         msg = (
-            "estimates must be of the same instances and labels as probabilities, "
+            "estimates must have the same instances and labels as probabilities, "
             f"{truth.n_instances} and {truth.n_labels}. Got {guess.n_instances} and {guess.n_labels}."
         )
         raise InputError(msg)

@@ -33,8 +33,8 @@ class SemiEmpirical:
 
     .. math:: \sum_j \psi_j\Bigl(\sum_{i \in S_j} \eta_{ij},\; |S_j|,\; p_j\Bigr)
 
-    exact for what is linear in the labels; coverage enters with its exact expectation,
-    :math:`1 - \prod_{i \in S_j} (1 - \eta_{ij})`. Totals of what was decided elsewhere add to t, q and p.
+    It is exact for utilities that are linear in the labels; coverage enters with its exact expectation,
+    :math:`1 - \prod_{i \in S_j} (1 - \eta_{ij})`. The totals of the context are added to t, q and p.
     """
 
     name = "semi"
@@ -68,7 +68,7 @@ class SemiEmpirical:
         return True
 
     def refit(self, state: State, positions: NDArray) -> None:
-        """Counts hold for any selection."""
+        """Nothing to do: counts are valid for any selection."""
 
     def value(self, state: State) -> float:
         return value_at(self.terms, state) + self._constant

@@ -1,6 +1,6 @@
 """From a utility to what kernels read: Terms, the State of a selection, and the Worth of sets of instances.
 
-A utility that declares nothing an expectation knows is refused by name.
+A utility that no expectation supports is refused by name.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ from tailwise.kernels.set_worth import BLOCK_RATIO, Worth
 from tailwise.utilities.formula import Custom
 from tailwise.utilities.utility import Batch, Formula, SingleUtility, Utility
 
-# A failure probability is kept as a number times this to an integer power, as kernels/label_state.py does.
+# Failure probabilities are stored as a number times this to an integer power, as in kernels/label_state.py.
 LOG_RESCALE = np.log(kernels.RESCALE)
 
-# A factor, and the utility that it multiplies.
+# A factor and the utility that it multiplies.
 Weighted = tuple[float, "SingleUtility"]
 
 
 def supports_exact(utility: Utility) -> bool:
-    """Whether every part of a utility has an exact expectation that costs little more than the semi-empirical."""
+    """Whether every part of a utility has an exact expectation that costs little more than the semi-empirical one."""
     return all(term.linear_in_labels or term.is_coverage or term.ratios for _, term in utility.terms)
 
 
 def check_terms(utility: Utility, batch: Batch) -> None:
-    """Refuse terms that no expectation knows, and formulas of the user that do not hold on this batch."""
+    """Refuse terms that no expectation supports, and user-defined formulas that are invalid on this batch."""
     for _, term in utility.terms:
         if isinstance(term, Custom):
             term.check(batch)
         elif not (term.formula is not None or term.is_coverage or term.linear(batch) is not None):
             msg = (
-                f"{type(term).__name__} declares neither linear coefficients nor a formula nor coverage, so that it "
-                "cannot be expected. Use Utility.from_formula(psi), or give its class `linear` or `formula`."
+                f"{type(term).__name__} declares neither linear coefficients nor a formula nor coverage, so its "
+                "expectation is unknown. Use Utility.from_formula(psi), or give its class `linear` or `formula`."
             )
             raise UtilityError(msg)
 
 
 def make_terms(parts: Sequence[Weighted], batch: Batch) -> tuple[Terms, float]:
-    """The terms of parts whose psi is taken at the totals, and what no selection changes in them."""
+    """Make the terms of parts whose psi is computed from totals; also return the constant part of the utility."""
     m = batch.n_labels
     linear, constant = _sum_coefficients(parts, batch)
     formulas = [(factor / m, term.formula) for factor, term in parts if term.formula is not None]
@@ -70,7 +70,7 @@ def make_terms(parts: Sequence[Weighted], batch: Batch) -> tuple[Terms, float]:
 
 
 def _sum_coefficients(parts: Sequence[Weighted], batch: Batch) -> tuple[NDArray, float]:
-    """The factors of t and q of each label, and the part of the utility that no selection changes."""
+    """The factors of t and q of each label, and the constant part of the utility."""
     linear, constant = np.zeros((batch.n_labels, 2)), 0.0
     for factor, term in parts:
         coefficients = term.linear(batch)
@@ -82,14 +82,14 @@ def _sum_coefficients(parts: Sequence[Weighted], batch: Batch) -> tuple[NDArray,
 
 
 def raise_failure(utility: Utility) -> None:
-    """Raise, once, what a plain Python formula raised while a kernel was calling it."""
+    """Raise, once, the exception that a plain Python formula raised while a kernel was calling it."""
     for _, term in utility.terms:
         if isinstance(term, Custom):
             term.raise_failure()
 
 
 def _address(formula: Formula) -> tuple[int, int, int]:
-    """Addresses of a formula and of its parameters, and the bytes from those of a label to those of the next."""
+    """The addresses of a formula and of its parameters, and the stride in bytes from one label to the next."""
     parameters = formula.parameters
     return formula.address(), parameters.ctypes.data, parameters.strides[0] if parameters.ndim == 2 else 0
 
@@ -102,7 +102,7 @@ def _weights(terms: list[SingleUtility], batch: Batch) -> NDArray:
 
 
 def _coverage(parts: Sequence[Weighted], batch: Batch) -> NDArray:
-    """The factor of coverage of each label; no array where nothing is covered."""
+    """The factor of coverage of each label; an empty array without coverage."""
     covers = [(factor, term) for factor, term in parts if term.is_coverage]
     if not covers:
         return np.empty(0)
@@ -112,7 +112,7 @@ def _coverage(parts: Sequence[Weighted], batch: Batch) -> NDArray:
 
 
 def start_state(batch: Batch, context: Totals, nodes: Nodes = NO_NODES, laws: Laws = NO_LAWS) -> State:
-    """A state with the totals of what was decided elsewhere, and nothing else."""
+    """Make a state with the totals of the context, and nothing else."""
     m = batch.n_labels
     counts = np.zeros((m, kernels.N_COUNTS))
     counts[:, kernels.T], counts[:, kernels.Q], counts[:, kernels.P] = context.t, context.q, batch.condition_positives
@@ -127,7 +127,7 @@ def start_state(batch: Batch, context: Totals, nodes: Nodes = NO_NODES, laws: La
 
 
 def count_positions(rows: Rows, positions: NDArray, others: NDArray, terms: Terms, state: State) -> State:
-    """Add a selection to a state of nothing selected; psi and lines follow."""
+    """Add a selection to the state of an empty selection; psi and lines are computed later."""
     kernels.count_selected(rows, positions, terms, state)
     kernels.refresh(terms, state)
     kernels.add_impossible(terms, state, others)
@@ -135,9 +135,11 @@ def count_positions(rows: Rows, positions: NDArray, others: NDArray, terms: Term
 
 
 def value_at(terms: Terms, state: State) -> float:
-    """What the totals of a state are worth, without nodes."""
+    """The value at the totals of a state, without nodes."""
     counts = state.counts
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by who reports it
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # values that are not finite are refused by the caller that reports them
         psi = counts[:, kernels.PSI] + terms.linear[:, 0] * counts[:, kernels.T]
         psi += terms.linear[:, 1] * counts[:, kernels.Q]
         if terms.coverage.size:
@@ -146,22 +148,22 @@ def value_at(terms: Terms, state: State) -> float:
 
 
 def locate(chosen: Chosen, candidates: Candidates) -> tuple[NDArray, NDArray]:
-    """Where the labels of a selection stand in the rows, -1 for those that are no candidates; and these."""
+    """Return the positions of the selected labels in the rows, -1 for those that are not candidates; and the latter."""
     positions = np.empty_like(chosen.labels)
     find_positions(candidates.rows, chosen.labels, positions)
     return positions, chosen.labels[(positions < 0) & (chosen.labels >= 0)]
 
 
 def gather(chosen: Chosen, candidates: Candidates, engine: Engine) -> tuple[NDArray, NDArray, Rows]:
-    """The same as `locate`, and the rows that the positions are in: on a cluster, rows of nothing but the selection.
+    """Like `locate`, with the rows that the positions refer to; on a cluster, these contain only the selection.
 
-    There, workers look the labels up, and the driver adds up what came, in the order in which it would have read it.
+    There, workers look up the labels, and the driver adds up the results in the order in which it would have read them.
     """
     if not is_elsewhere(engine, candidates.n_entries):
         return *locate(chosen, candidates), candidates.rows
     labels, rows = chosen.labels, candidates.rows
     is_candidate, values = np.empty(labels.shape, dtype=np.bool_), np.empty(labels.shape, rows.values.dtype)
-    ranges = cut_evenly(rows.indptr[: len(labels) + 1], engine)  # there may be further rows of what is excluded
+    ranges = cut_evenly(rows.indptr[: len(labels) + 1], engine)  # there may be additional rows with excluded candidates
 
     def put(number: int, found: tuple[NDArray, NDArray]) -> None:
         is_candidate[slice(*ranges[number])], values[slice(*ranges[number])] = found
@@ -171,7 +173,7 @@ def gather(chosen: Chosen, candidates: Candidates, engine: Engine) -> tuple[NDAr
     positions = np.where(is_candidate, np.arange(k, dtype=np.int32), np.int32(-1))
     compact = Rows(np.arange(n + 1, dtype=np.int64) * k, np.array(labels).ravel(), values.ravel())
     for array in compact:
-        array.flags.writeable = False  # as those of candidates, so that no second kernel is compiled
+        array.flags.writeable = False  # read-only, like those of candidates, so that no second kernel is compiled
     return positions, labels[~is_candidate & (labels >= 0)], compact
 
 
@@ -185,12 +187,12 @@ def look_up(rows: Rows, first: int, last: int, labels: NDArray) -> tuple[NDArray
 
 
 def check_value(utility: Utility, value: float) -> float:
-    """Refuse a value that the utility cannot have, which only rounding or overflow can lead to."""
+    """Refuse a value that the utility cannot have, caused by rounding or overflow."""
     low, high = utility.range
     slack = 1e-6 * max(abs(low), abs(high), 1.0)
     if not (np.isfinite(value) and low - slack <= value <= high + slack):
         msg = (
-            f"The expected {utility} must be a number between {low:g} and {high:g}. It came out as {value:.9g}: the "
+            f"The expected {utility} must be a number between {low:g} and {high:g}. Got {value:.9g}: the "
             "input is too extreme to compute with, or condition_positives contradict the probabilities. "
             "Use less extreme factors, parameters or condition_positives."
         )
@@ -199,11 +201,11 @@ def check_value(utility: Utility, value: float) -> float:
 
 
 def make_worth(expectation: Expectation, blocks: NDArray, nodes: Nodes, known: NDArray) -> Worth:
-    """The worth of every set of candidates of every label.
+    """Make the worth of every set of candidates of every label.
 
-    `blocks` say where the blocks of each label start, and `nodes` hold those of all blocks; see `list_blocks`. The
-    candidates are multiplied into the first `known` blocks of each label. What is expected over laws enters by the
-    semi-empirical value.
+    `blocks` contains the start of the blocks of each label, and `nodes` those of all blocks; see `list_blocks`. The
+    candidates are multiplied into the first `known` blocks of each label. Formulas that are averaged over laws enter
+    with their semi-empirical value.
     """
     terms, context = expectation.terms, expectation.context
     coverage = terms.coverage
@@ -229,7 +231,7 @@ def make_worth(expectation: Expectation, blocks: NDArray, nodes: Nodes, known: N
 
 
 def with_terms(worth: Worth, terms: Terms) -> Worth:
-    """The same worth, where more is known of how formulas bend."""
+    """Return the same worth for other terms, with the curvature of their formulas."""
     curvatures, has_products = terms.factors[:, CURVATURE], worth.curves.shape[2] > 0
     return worth._replace(
         terms=terms,
@@ -239,7 +241,7 @@ def with_terms(worth: Worth, terms: Terms) -> Worth:
 
 
 def list_blocks(sizes: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    """Blocks of the sizes that sets of each label can have: where they start, their labels, where nodes belong."""
+    """List blocks of the sizes that sets of each label can have: their starts, their labels, and the place of nodes."""
     counts = np.zeros_like(sizes)
     first = 1
     while first <= sizes.max(initial=0):
@@ -258,7 +260,7 @@ def _curves_above(blocks: NDArray, nodes: Nodes) -> NDArray:
     if decay.shape[1] == 0:
         return np.empty((0, 3, 0))
     largest = np.repeat(nodes.largest, np.diff(blocks))[:, None]
-    tiny = np.finfo(np.float64).tiny  # the last nodes may be no number above zero
+    tiny = np.finfo(np.float64).tiny  # the last nodes may not be positive
     logs = -np.log(np.maximum(1 - largest + largest * decay, tiny))
     rate = np.divide(logs, largest, out=np.zeros_like(decay), where=largest > 0)
     return np.stack([product, np.log(np.maximum(decay, tiny)), rate], axis=1)
