@@ -3,6 +3,7 @@
 import os
 import pickle
 from contextlib import nullcontext
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,9 +14,9 @@ from tailwise.certificates import spread_bound
 from tailwise.certificates.spread_bound import Own, SpreadBound
 from tailwise.cli.main import main
 from tailwise.datasets import convert, zipf_candidates
-from tailwise.engines import Dask, dask_cluster, dask_workers
+from tailwise.engines import Dask, Threads, dask_cluster, dask_workers
 from tailwise.engines.dask_files import SharedFiles
-from tailwise.engines.threads import cut_evenly
+from tailwise.engines.engine import cut_evenly
 from tailwise.errors import ClusterError
 
 N, M = 700, 120
@@ -212,12 +213,10 @@ def test_evaluate(client, folder, names, tmp_path, monkeypatch, capsys):
 def test_parts_do_not_depend_on_where_entries_are():
     pointers = np.array([0, 0, 0, 90, 90, 100])
 
-    class Engine:
-        workers = 4
-
-    ranges = cut_evenly(pointers, Engine())
-    assert [first for first, _ in ranges] == [0, *(last for _, last in ranges[:-1])]
-    assert ranges[-1][1] == 5
+    edges = cut_evenly(pointers, 4)
+    assert (edges[0], edges[-1], len(edges)) == (0, 5, 5)
+    assert edges == sorted(edges)
+    assert Threads(4).cut(pointers) == [(first, last) for first, last in pairwise(edges) if first < last]
 
 
 # Workers that are lost

@@ -8,7 +8,7 @@ from reference import selection as reference
 
 import tailwise as tw
 from tailwise.datasets import zipf_candidates
-from tailwise.engines import Threads
+from tailwise.engines import Engine, Threads
 from tailwise.errors import InputError
 from tailwise.selection.bca import visiting_order
 
@@ -169,8 +169,8 @@ def test_a_search_that_is_stopped_leaves_no_instance_without_labels(utility, opt
     assert found.expected == pytest.approx(expected, rel=1e-9)
 
 
-class Alone:
-    """An engine that is no Threads: it proposes in this thread."""
+class Alone(Engine):
+    """An engine of a user: it does all work in this thread, and inherits the rest."""
 
     workers = 1
 
@@ -182,14 +182,6 @@ class Alone:
 
     def shares(self, n_entries):
         return True
-
-    def propose(self, rows, terms, state, positions, slots, group, moves):
-        from tailwise.kernels.row_ascent import propose_part
-
-        propose_part(rows, terms, state, positions, slots, group, moves, 0, group.size)
-
-    def split(self, size, task):
-        task(0, size)
 
     def share(self, edges, task):
         for part, (first, last) in enumerate(itertools.pairwise(edges)):
@@ -203,7 +195,10 @@ def test_engines_of_all_kinds_give_the_same_labels_again_and_again():
             np.testing.assert_array_equal(tw.select(LARGE, "macro-f1", 3, engine=engine).labels, plain.labels)
     with pytest.raises(InputError, match=r"workers is for engine='threads'\. Got 2"):
         tw.select(LARGE, "macro-f1", 3, engine=Alone(), workers=2)
-    with pytest.raises(InputError, match="has no workers, shares, propose, split, share"):
+    with pytest.raises(
+        InputError,
+        match=r"engine must be 'threads' or an Engine. Got object. Derive a class",
+    ):
         tw.select(LARGE, "macro-f1", 3, engine=object())
 
 

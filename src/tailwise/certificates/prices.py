@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.certificates.spread_bound import SpreadBound
-from tailwise.engines import Engine
+from tailwise.engines.engine import Engine, cut_evenly
 from tailwise.inputs.scratch import make_scratch
 from tailwise.kernels.rows import Columns, make_workbench
 from tailwise.kernels.set_worth import Worth
@@ -59,8 +59,7 @@ class Bound:
         self._benches = [make_workbench(largest, worth.nodes.linear.shape[2]) for _ in range(n_benches)]
         self._sizes, self._bounds = np.zeros(m, dtype=np.int64), np.zeros(m)
         self.shares = make_scratch(columns.values.size if elsewhere is None else 0, np.uint16, columns.values)
-        shares = columns.indptr[-1] * np.arange(1, engine.workers) / engine.workers
-        self._edges = [0, *np.searchsorted(columns.indptr, shares).tolist(), m]
+        self._edges = cut_evenly(columns.indptr, engine.workers)
 
     def at(self, prices: NDArray, rate: float) -> tuple[float, NDArray]:
         """The bound, and for each instance how many labels too many want it."""

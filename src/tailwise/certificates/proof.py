@@ -14,7 +14,6 @@ from tailwise.certificates.prices import NODES, Bound, Prices, descend
 from tailwise.certificates.provable import check_formulas
 from tailwise.certificates.repair import repair
 from tailwise.certificates.spread_bound import SpreadBound
-from tailwise.engines.threads import is_elsewhere
 from tailwise.kernels.label_ascent import make_row_prices, price_rows
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def prove(
 def _make_bound(problem: Problem, worth: Worth, room: NDArray, *, needs_shares: bool) -> Iterator[Bound]:
     """The bound of all labels; on a cluster where it is not also to tell how often candidates are in best sets."""
     engine, columns = problem.engine, problem.candidates.columns(problem.engine)
-    if needs_shares or not is_elsewhere(engine, columns.values.size):
+    if needs_shares or not engine.is_elsewhere(columns.values.size):
         yield Bound(worth, columns, room, engine)
         return
     with SpreadBound(worth, problem.expectation.recipe, columns, engine) as elsewhere:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tailwise.engines.threads import cut_evenly, drop_kept, own_copy, spread
+from tailwise.engines.threads import own_copy
 from tailwise.inputs.scratch import make_scratch
 from tailwise.kernels.label_state import PARAMETERS, STRIDE, Terms
 from tailwise.kernels.rows import Columns, make_workbench
@@ -56,14 +56,14 @@ class SpreadBound:
         self._columns, self._engine = columns, engine
         self._parts = [
             WorthPart(first, last, recipe, worth.terms.factors, _cut_worth(worth, first, last), Own())
-            for first, last in cut_evenly(columns.indptr, engine)
+            for first, last in engine.cut(columns.indptr)
         ]
 
     def __enter__(self) -> SpreadBound:
         return self
 
     def __exit__(self, *error: object) -> None:
-        drop_kept(self._engine, self._parts)
+        self._engine.drop_kept(self._parts)
 
     def at(self, prices: NDArray, sizes: NDArray, bounds: NDArray) -> NDArray:
         """Write the bounds and sizes of the best sets, (m,); returns how many of them each instance is in."""
@@ -76,7 +76,7 @@ class SpreadBound:
             counts += more
 
         arguments = [(prices, sizes[part.first : part.last]) for part in self._parts]
-        spread(self._engine, bound_labels_of, self._columns, arguments, put, self._parts)
+        self._engine.spread(bound_labels_of, self._columns, arguments, put, self._parts)
         return counts
 
 

@@ -92,7 +92,7 @@ class Dask(Cluster):
         self._forget()
 
     @property
-    def messages(self) -> tuple[str, ...]:
+    def messages(self) -> tuple[str, ...]:  # type: ignore[override]
         steps = [(f"Pass {number}", *both) for number, both in enumerate(self._passes, 1)]
         steps += [("Other steps", *self._elsewhere)] if any(self._elsewhere) else []
         return tuple(
@@ -102,10 +102,6 @@ class Dask(Cluster):
     def shares(self, n_entries: int) -> bool:
         """Whether a group with this number of candidates is worth sending."""
         return n_entries >= MIN_SHARED_ENTRIES
-
-    def split(self, size: int, task: Callable[[int, int], object]) -> None:
-        """Call ``task(first, last)`` for parts of ``range(size)`` on the threads of this machine."""
-        self._threads.split(size, task)
 
     def share(self, edges: Sequence[int], task: Callable[[int, int, int], object]) -> None:
         """Call ``task(part, edges[part], edges[part + 1])`` for each part on the threads of this machine."""

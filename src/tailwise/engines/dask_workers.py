@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from tailwise.engines.dask_files import SharedFiles
 from tailwise.engines.dask_messages import release, run_on_worker, size_of
+from tailwise.engines.engine import Engine
 from tailwise.errors import ClusterError, InputError, extra_needed
 
 __all__ = ["ATTEMPTS", "LOST", "Cluster", "Job"]
@@ -47,7 +48,7 @@ class Kept(NamedTuple):
     future: Any
 
 
-class Cluster:
+class Cluster(Engine):
     """What all uses of a cluster share; `Dask` is the engine."""
 
     def __init__(self, client: Any, folder: Any, patience: float) -> None:
@@ -172,8 +173,12 @@ class Cluster:
 
     @property
     def n_parts(self) -> int:
-        """In how many parts work is best cut: one for each thread of the workers."""
+        """In how many tasks work is best cut: one for each thread of the workers."""
         return sum(self._find_workers().values())
+
+    def is_elsewhere(self, n_entries: int) -> bool:
+        """Whether work on this number of candidates is worth sending."""
+        return self.shares(n_entries)
 
     def spread(
         self,
@@ -183,7 +188,10 @@ class Cluster:
         take: Callable[[int, Any], object],
         kept: Sequence[Any] = (),
     ) -> None:
-        """Call ``take(number, task(shared, *parts[number]))`` for each part; see `tailwise.engines.threads`."""
+        """Call ``take(number, task(shared, *parts[number]))`` for each part, on any worker, or here if it is little."""
+        if not self.shares(shared[1].size):
+            super().spread(task, shared, parts, take, kept)
+            return
         fixed = task, type(shared), self._files.of(shared)
         waiting, jobs = deque((number, 0) for number in range(len(parts))), dict[Any, Job]()
         while waiting or jobs:

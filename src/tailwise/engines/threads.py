@@ -15,31 +15,20 @@ from itertools import pairwise
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tailwise.engines.engine import Engine
 from tailwise.errors import InputError, TailwiseError
 from tailwise.inputs.checks import is_integer
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from tailwise.engines.engine import Engine
-    from tailwise.kernels.label_state import State, Terms
-    from tailwise.kernels.row_ascent import Moves
-    from tailwise.kernels.rows import Rows
 
 __all__ = [
     "MIN_SHARED_ENTRIES",
     "Threads",
     "check_workers",
     "count_cores",
-    "cut_evenly",
-    "drop_kept",
-    "is_elsewhere",
     "own_copy",
-    "spread",
 ]
 
 # A group with fewer candidates is not worth waking other threads for.
@@ -52,7 +41,7 @@ CONTROL_GROUPS = Path("/sys/fs/cgroup")
 MOST_PER_CORE, ALWAYS_ALLOWED = 4, 8
 
 
-class Threads:
+class Threads(Engine):
     """A pool of threads, for use in a ``with`` statement.
 
     Parameters
@@ -110,22 +99,6 @@ class Threads:
     def shares(self, n_entries: int) -> bool:
         """Whether a group with this number of candidates is worth waking other threads for."""
         return self.workers > 1 and n_entries >= MIN_SHARED_ENTRIES
-
-    def propose(
-        self, rows: Rows, terms: Terms, state: State, positions: NDArray, slots: NDArray, group: NDArray, moves: Moves
-    ) -> None:
-        """Write to `moves` which labels the instances of a group would drop and add."""
-        from tailwise.kernels.row_ascent import propose_part
-
-        self.split(
-            group.size,
-            lambda first, last: propose_part(rows, terms, state, positions, slots, group, moves, first, last),
-        )
-
-    def split(self, size: int, task: Callable[[int, int], object]) -> None:
-        """Call ``task(first, last)`` for one part of ``range(size)`` per thread, and wait for all of them."""
-        edges = [size * part // self.workers for part in range(self.workers + 1)]
-        self.share(edges, lambda part, first, last: task(first, last))
 
     def share(self, edges: Sequence[int], task: Callable[[int, int, int], object]) -> None:
         """Call ``task(part, edges[part], edges[part + 1])`` for each part, one per thread, and wait for all of them."""
@@ -248,57 +221,6 @@ def _list_shares() -> Iterator[float]:
             continue
         if quota not in ("max", "-1"):
             yield int(quota) / int(period)
-
-
-# Work that is cut into parts, each a pure task on shared arrays: on the threads of this machine, or on a cluster. An
-# engine that has the method `spread` and the number `n_parts`, as `Dask` has, runs the tasks elsewhere, where they open
-# the shared arrays from files; its method `drop_kept`, if any, is called with messages no longer needed.
-# For all others, threads call them on the arrays themselves.
-
-
-def is_elsewhere(engine: Engine, n_entries: int) -> bool:
-    """Whether tasks run on other machines, and work on this number of candidates is worth sending there."""
-    return hasattr(engine, "spread") and engine.shares(n_entries)
-
-
-def cut_evenly(pointers: NDArray, engine: Engine) -> list[tuple[int, int]]:
-    """Ranges of rows, or of columns, with about as many entries each: as many as tasks run at the same time."""
-    n_parts = getattr(engine, "n_parts", engine.workers)
-    shares = pointers[0] + (pointers[-1] - pointers[0]) * np.arange(1, n_parts) / n_parts
-    edges = [0, *np.searchsorted(pointers, shares).tolist(), pointers.size - 1]
-    return [(first, last) for first, last in pairwise(edges) if first < last]
-
-
-def spread(
-    engine: Engine,
-    task: Callable[..., Any],
-    shared: Any,
-    parts: Sequence[tuple[Any, ...]],
-    take: Callable[[int, Any], object],
-    kept: Sequence[Any] = (),
-) -> None:
-    """Call ``take(number, task(shared, *parts[number]))`` for each part, and wait for all of them.
-
-    `task` is a function of a module that returns an array or a tuple of arrays and changes nothing; `shared` is a named
-    tuple of arrays, which no message holds. If there are `kept` messages, one for each part, the task is given its own
-    before the rest, and a worker keeps it until `drop_kept`: for the same message in another call, only the rest is
-    sent. `take` writes what belongs to the part only, as parts may end in any order.
-    """
-    if hasattr(engine, "spread") and engine.shares(shared[1].size):
-        engine.spread(task, shared, parts, take, kept)
-        return
-
-    def run(number: int, *_: int) -> None:
-        more = (kept[number],) if kept else ()
-        take(number, task(shared, *more, *parts[number]))
-
-    engine.share(range(len(parts) + 1), run)
-
-
-def drop_kept(engine: Engine, kept: Sequence[Any]) -> None:
-    """Say that no further call of `spread` has these `kept` messages, so that workers need not keep them."""
-    if hasattr(engine, "drop_kept"):
-        engine.drop_kept(kept)
 
 
 def own_copy(message: Any) -> Any:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.engines import Engine
-from tailwise.engines.threads import cut_evenly, is_elsewhere, spread
 from tailwise.expectations.terms import Weighted
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.totals import Totals
@@ -142,7 +141,7 @@ class Quadrature:
     def multiply(self, nodes: kernels.Nodes, is_wanted: NDArray) -> None:
         """Multiply the generating function of the candidates into the nodes of labels; (0,) for all."""
         rows, edges = self._candidates.rows, self._candidates.split_labels(self._engine.workers)
-        if is_elsewhere(self._engine, rows.labels.size):
+        if self._engine.is_elsewhere(rows.labels.size):
             self._multiply_elsewhere(nodes, is_wanted)
             return
         self._engine.share(
@@ -154,14 +153,14 @@ class Quadrature:
         m = self._batch.n_labels
         labels = np.flatnonzero(is_wanted) if is_wanted.size else np.arange(m)
         shares = np.concatenate([[0], np.cumsum(self._candidates.by_label.sizes[labels])])
-        pieces = [labels[first:last] for first, last in cut_evenly(shares, self._engine)]
+        pieces = [labels[first:last] for first, last in self._engine.cut(shares)]
         parts = [(m, each, nodes.linear[each], nodes.product[each], nodes.n_plain) for each in pieces]
 
         def put(number: int, found: tuple[NDArray, NDArray]) -> None:
             each = pieces[number]
             nodes.linear[each, kernels.WEIGHT], nodes.product[each, kernels.PRODUCT] = found
 
-        spread(self._engine, multiply_nodes, self._candidates.rows, parts, put)
+        self._engine.spread(multiply_nodes, self._candidates.rows, parts, put)
 
     def constant(self) -> float:
         """The specificity if nothing is selected in the batch."""

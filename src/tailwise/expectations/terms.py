@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.engines import Engine
-from tailwise.engines.threads import cut_evenly, is_elsewhere, spread
 from tailwise.errors import NumericalError, UtilityError
 from tailwise.expectations.expectation import NO_LAWS, NO_NODES, Expectation
 from tailwise.inputs.candidates import Candidates
@@ -159,16 +158,16 @@ def gather(chosen: Chosen, candidates: Candidates, engine: Engine) -> tuple[NDAr
 
     There, workers look up the labels, and the driver adds up the results in the order in which it would have read them.
     """
-    if not is_elsewhere(engine, candidates.n_entries):
+    if not engine.is_elsewhere(candidates.n_entries):
         return *locate(chosen, candidates), candidates.rows
     labels, rows = chosen.labels, candidates.rows
     is_candidate, values = np.empty(labels.shape, dtype=np.bool_), np.empty(labels.shape, rows.values.dtype)
-    ranges = cut_evenly(rows.indptr[: len(labels) + 1], engine)  # there may be additional rows with excluded candidates
+    ranges = engine.cut(rows.indptr[: len(labels) + 1])  # there may be additional rows with excluded candidates
 
     def put(number: int, found: tuple[NDArray, NDArray]) -> None:
         is_candidate[slice(*ranges[number])], values[slice(*ranges[number])] = found
 
-    spread(engine, look_up, rows, [(first, last, labels[first:last]) for first, last in ranges], put)
+    engine.spread(look_up, rows, [(first, last, labels[first:last]) for first, last in ranges], put)
     n, k = labels.shape
     positions = np.where(is_candidate, np.arange(k, dtype=np.int32), np.int32(-1))
     compact = Rows(np.arange(n + 1, dtype=np.int64) * k, np.array(labels).ravel(), values.ravel())

@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
+from tailwise.engines.engine import cut_evenly
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size
 from tailwise.inputs.habits import read_habit
 from tailwise.inputs.id_tables import read_pair, read_table
-from tailwise.inputs.matrices import ENTRIES_AT_ONCE, as_array, canonical_csr, extend_columns, is_mapped, make_columns
+from tailwise.inputs.matrices import (
+    ENTRIES_AT_ONCE,
+    add_up,
+    as_array,
+    canonical_csr,
+    extend_columns,
+    is_mapped,
+    make_columns,
+)
 from tailwise.inputs.odd_probabilities import SMALLEST, without_rounding
 from tailwise.inputs.table_columns import LIBRARIES
 from tailwise.kernels.rows import (
@@ -213,8 +222,7 @@ class Candidates:
 
     def split_labels(self, parts: int) -> list[int]:
         """Edges of parts of the labels that hold about as many candidates each."""
-        ends = np.cumsum(self.by_label.sizes)
-        return [0, *np.searchsorted(ends, ends[-1] * np.arange(1, parts) / parts).tolist(), self.n_labels]
+        return cut_evenly(add_up(self.by_label.sizes), parts)
 
     def condition_positives(self) -> NDArray:
         """Expected number of positives p of each label: the sum of its probabilities."""

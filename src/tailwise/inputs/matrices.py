@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
+from tailwise.engines.engine import cut_evenly
 from tailwise.errors import InputError
 from tailwise.kernels.rows import Columns, Rows, find_disorder, scatter
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENTRIES_AT_ONCE",
+    "add_up",
     "as_array",
     "as_dense",
     "as_indicator",
@@ -270,7 +272,7 @@ def make_columns(
     rows: Rows, sizes: NDArray, engine: Engine, make_array: Callable[[Any], NDArray], at_once: int
 ) -> Columns:
     """The candidates by label, `sizes` of each, in arrays that `make_array` makes; about `at_once` at a time."""
-    indptr = _add_up(sizes)
+    indptr = add_up(sizes)
     dtypes = np.int32, position_type(rows), rows.values.dtype
     columns = Columns(indptr, *map(make_array, dtypes))
     for first, last in cut_pointers(indptr, at_once):
@@ -280,7 +282,7 @@ def make_columns(
 
 def list_column_parts(rows: Rows, sizes: NDArray, engine: Engine) -> Iterator[Columns]:
     """Like `make_columns`, but a range of labels at a time, each part in memory, with the pointers of all labels."""
-    indptr = _add_up(sizes)
+    indptr = add_up(sizes)
     for first, last in cut_pointers(indptr, ENTRIES_AT_ONCE):
         size = int(indptr[last] - indptr[first])
         dtypes = np.int32, position_type(rows), rows.values.dtype
@@ -301,16 +303,15 @@ def extend_columns(columns: Columns, n_labels: int) -> Columns:
     return _read_only(columns._replace(indptr=np.concatenate([columns.indptr, more]))) if more.size else columns
 
 
-def _add_up(sizes: NDArray) -> NDArray:
+def add_up(sizes: NDArray) -> NDArray:
+    """Pointers to rows or columns of these sizes."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
 
 
 def _scatter(rows: Rows, ends: NDArray, columns: Columns, first: int, last: int, engine: Engine) -> None:
     """Put the candidates of labels first to last into the columns, a share of them on each thread."""
-    low, high = columns.indptr[first], columns.indptr[last]
-    wanted = low + (high - low) * np.arange(1, engine.workers) / engine.workers
-    inner = np.clip(np.searchsorted(columns.indptr, wanted), first, last).tolist()
-    engine.share([first, *inner, last], lambda _, low, high: scatter(rows, ends, columns, low, high))
+    edges = [first + edge for edge in cut_evenly(columns.indptr[first : last + 1], engine.workers)]
+    engine.share(edges, lambda _, low, high: scatter(rows, ends, columns, low, high))
 
 
 def _read_only(columns: Columns) -> Columns:

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.engines import Engine
-from tailwise.engines.threads import cut_evenly, is_elsewhere, spread
 from tailwise.expectations.expectation import Expectation
 from tailwise.expectations.terms import locate, raise_failure
 from tailwise.inputs.chosen import EMPTY, Chosen
@@ -180,7 +179,7 @@ def run_pass(
 def _run_groups(
     problem: Problem,
     rows: Rows,
-    engine: Engine | Here,
+    engine: Engine,
     state: State,
     positions: NDArray,
     order: NDArray,
@@ -199,20 +198,16 @@ def _run_groups(
             n_moved += ascend(rows, terms, state, positions, slots, order[first : first + step], moves, touched)
             raise_failure(problem.utility)
         return n_moved
-    begin, settled, end = (getattr(engine, name, None) for name in ("begin", "settled", "end"))
-    if begin is not None:
-        begin(problem.expectation.recipe)
+    engine.begin(problem.expectation.recipe)
     for first in range(0, order.size, group_size):
         if not observer.goes_on():
             break
         group = order[first : first + group_size]
         engine.propose(rows, terms, state, positions, slots, group, moves)
         n_moved += settle(terms, state, positions, slots, group, moves, touched)
-        if settled is not None:
-            settled(state, positions, group, moves, rows.values.dtype)
+        engine.settled(state, positions, group, moves, rows.values.dtype)
         raise_failure(problem.utility)
-    if end is not None:
-        end(state, positions)
+    engine.end(state, positions)
     return n_moved
 
 
@@ -249,8 +244,8 @@ def complete(problem: Problem, positions: NDArray) -> bool:
 def take_best(problem: Problem, rows: Rows, slopes: NDArray = ONE, offsets: NDArray = ZERO) -> NDArray:
     """Positions of the labels of largest slope_j * eta + offset_j in each row, by default of the most probable."""
     positions, least, engine = empty_positions(problem), problem.rules.least, problem.engine
-    ranges = cut_evenly(rows.indptr, engine)
-    if not is_elsewhere(engine, rows.labels.size):
+    ranges = engine.cut(rows.indptr)
+    if not engine.is_elsewhere(rows.labels.size):
         engine.share(
             range(len(ranges) + 1),
             lambda part, *_: select_by_line(rows, slopes, offsets, least, positions, *ranges[part]),
@@ -261,7 +256,7 @@ def take_best(problem: Problem, rows: Rows, slopes: NDArray = ONE, offsets: NDAr
     def put(number: int, found: NDArray) -> None:
         positions[slice(*ranges[number])] = found
 
-    spread(engine, best_in_rows, rows, parts, put)
+    engine.spread(best_in_rows, rows, parts, put)
     return positions
 
 

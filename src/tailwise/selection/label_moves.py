@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from tailwise.certificates.prices import bound_call
 from tailwise.certificates.proof import prove
 from tailwise.certificates.repair import most_shared_call
+from tailwise.engines.engine import cut_evenly
 from tailwise.engines.threads import count_cores
 from tailwise.expectations.terms import raise_failure, start_state
+from tailwise.inputs.matrices import add_up
 from tailwise.kernels.compiling import compile_ahead, compile_seconds, is_anything_kept, start_second
 from tailwise.kernels.label_ascent import (
     make_row_prices,
@@ -286,7 +288,4 @@ class _LabelMoves:
 
     def _edges(self, labels: NDArray) -> list[int]:
         """Parts of a group with about as many candidates each."""
-        workers = self._problem.engine.workers
-        counts = np.cumsum(self._sizes[labels])
-        shares = counts[-1] * np.arange(1, workers) / workers if labels.size else np.zeros(workers - 1)
-        return [0, *np.searchsorted(counts, shares).tolist(), labels.size]
+        return cut_evenly(add_up(self._sizes[labels]), self._problem.engine.workers)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.engines import Engine
-from tailwise.kernels.label_state import State, Terms
+from tailwise.kernels.label_state import State
 from tailwise.kernels.near_rows import find_near, list_positions, make_near
-from tailwise.kernels.row_ascent import Moves, propose_part
 from tailwise.kernels.rows import Rows
 from tailwise.selection.problem import Problem
 
@@ -40,20 +40,23 @@ class Near(NamedTuple):
         return replace(problem, candidates=problem.candidates.with_entries(*self.rows))
 
 
-class Here:
+class Here(Engine):
     """Proposals on the threads of this machine, whatever the engine: others do not know which candidates are near."""
 
     def __init__(self, engine: Engine) -> None:
-        self.shares, self._split = engine.shares, engine.split
+        self.workers, self._engine = engine.workers, engine
 
-    def propose(
-        self, rows: Rows, terms: Terms, state: State, positions: NDArray, slots: NDArray, group: NDArray, moves: Moves
-    ) -> None:
-        """Write to `moves` which labels the instances of a group would drop and add."""
-        self._split(
-            group.size,
-            lambda first, last: propose_part(rows, terms, state, positions, slots, group, moves, first, last),
-        )
+    def __enter__(self) -> Here:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+    def shares(self, n_entries: int) -> bool:
+        return self._engine.shares(n_entries)
+
+    def share(self, edges: Sequence[int], task: Callable[[int, int, int], object]) -> None:
+        self._engine.share(edges, task)
 
 
 def take_near(problem: Problem, state: State, positions: NDArray) -> Near | None:

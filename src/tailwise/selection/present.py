@@ -276,7 +276,7 @@ def present(problem: Problem, outcome: Outcome, proof: Proof | None, seconds: fl
 
 def _noted(problem: Problem, value: float) -> Origin:
     """Where the probabilities came from, what the engine has to say, and why a precision is above 1."""
-    origin, notes = problem.candidates.origin, tuple(getattr(problem.engine, "messages", ()))
+    origin, notes = problem.candidates.origin, problem.engine.messages
     if not problem.rules.has_budget and _is_due_to_precision(problem.utility, value):
         notes = (*notes, "Without a budget, precision counts the true labels of an instance; it may be above 1.")
     return origin._replace(messages=(*origin.messages, *notes))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.certificates.provable import check_provable, is_provable
+from tailwise.engines import Engine
 from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads
 from tailwise.errors import InputError
 from tailwise.expectations import Exact, SemiEmpirical
@@ -41,7 +42,6 @@ from tailwise.utilities.utility import Batch
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tailwise.engines import Engine
     from tailwise.expectations.expectation import Expectation
     from tailwise.inputs.chosen import Chosen
     from tailwise.inputs.priors import LabelPriors
@@ -363,11 +363,10 @@ def choose_engine(engine: Any, workers: int | None, *, needs_one: bool) -> Engin
     if isinstance(engine, str):
         check_choice("engine", engine, ("threads",))
         return Threads(workers, needs_one=needs_one)
-    missing = [name for name in ("workers", "shares", "propose", "split", "share") if not hasattr(engine, name)]
-    if missing:
+    if not isinstance(engine, Engine):
         msg = (
-            f"engine must be 'threads' or an Engine. Got {type(engine).__name__}, which has no "
-            f"{', '.join(missing)}. See tailwise.engines.Engine."
+            f"engine must be 'threads' or an Engine. Got {type(engine).__name__}. Derive a class from "
+            "tailwise.engines.Engine."
         )
         raise InputError(msg)
     if workers is not None:
