@@ -65,7 +65,7 @@ def test_weights_that_are_not_finite():
 
 
 def test_a_value_that_is_not_finite():
-    with pytest.raises(NumericalError, match=r"came out as inf: the input is too extreme"):
+    with pytest.raises(NumericalError, match=r"Got inf: the input is too extreme"):
         semi.select(np.ones((2, 2)), "1.7e308*precision + 1.7e308*hamming", 2)
 
 
@@ -76,7 +76,7 @@ def test_positives_beyond_the_instances():
 
 
 def test_positives_that_contradict_the_probabilities():
-    with pytest.raises(NumericalError, match=r"between 0 and 1. It came out as -1: .* condition_positives contradict"):
+    with pytest.raises(NumericalError, match=r"between 0 and 1. Got -1: .* condition_positives contradict"):
         tw.expected_utility([[0.0]], "hamming", [[0, -1]], condition_positives=[1.0])
 
 
