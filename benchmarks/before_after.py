@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def write_batches(folder: Path) -> None:
-    """The same candidates for both; written, since another version may draw others."""
+    """The same candidates for both; saved to a file, since another version may draw different ones."""
     from matrices import zipf_matrix
 
     for name, (n_instances, n_labels, top) in SHAPES.items():
@@ -63,7 +63,7 @@ def write_batches(folder: Path) -> None:
 
 
 def measure(case: str, batches: Path) -> dict[str, Any]:
-    """Processor seconds of a call, the best of a few after a first one that loads what is compiled."""
+    """Processor seconds of a call, the best of a few after a first one that loads compiled code."""
     import tailwise as tw
 
     batch, utility, settings = CASES[case]
@@ -86,7 +86,7 @@ def time_of(call: Callable[[], Any]) -> float:
 
 
 def compare(other: Path, pairs: int, cases: list[str], batches: Path) -> dict[str, list[tuple[Any, Any]]]:
-    """What each case took before and after, pair by pair; who is first changes from pair to pair."""
+    """Times of each case before and after, pair by pair; the order alternates."""
     sources = {"before": other.resolve(), "after": Path(__file__).resolve().parents[1] / "src"}
     found: dict[str, list[tuple[Any, Any]]] = {case: [] for case in cases}
     for pair in range(pairs):

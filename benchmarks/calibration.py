@@ -39,7 +39,7 @@ TOP, FOLDS = 100, 5  # of the label tree
 
 
 class Problem(NamedTuple):
-    """Probabilities and true labels of a test set, and what training says of the labels (None where unknown)."""
+    """Probabilities and true labels of a test set, and the training frequencies (None if unknown)."""
 
     probabilities: sp.csr_array
     truth: sp.csr_array

@@ -1,4 +1,4 @@
-"""Peak memory of a certificate over 50,000 x 100 candidates, above that of a process that only holds them.
+"""Peak memory of a certificate over 50,000 x 100 candidates, compared with a process that only holds them.
 
 Run as a script, `python certificate_memory.py folder work [expectation]`, it is a measured process; the folder holds
 .npy files, and work is what the process does with the candidates: hold, warm-up or certify.

@@ -1,4 +1,4 @@
-"""Upper bounds of certificates against the best of all selections, tried one by one, on thousands of tiny problems."""
+"""Upper bounds of certificates compared with the best of all selections, enumerated, on thousands of tiny problems."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Problem(NamedTuple):
 
 
 class Check(NamedTuple):
-    """The best value there is, and what the certificate says."""
+    """The best possible value, and the certificate."""
 
     utility: str
     budget: str

@@ -21,7 +21,7 @@ ASKED_SECONDS = 60.0
 
 
 class Asked(NamedTuple):
-    """The gap in percent that is asked of a utility, and in how many seconds, selection included."""
+    """The target gap of a utility, in percent, and the time limit in seconds, including the selection."""
 
     utility: str
     expectations: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The default call, row ascent and a certificate in gathers: bare gather-and-sums over the same candidates."""
+"""The default call, row ascent and a certificate, timed in gathers: bare gather-and-sums over the same candidates."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def compare_threads(name: str, matrix: sp.csr_array) -> Result:
 
 
 def compare_certificate(name: str, matrix: sp.csr_array, k: int) -> Result:
-    """What a proof adds to the call that it proves."""
+    """The additional time of a certificate."""
     timings, last = time_in_turn(
         {"default": lambda: select(matrix, k), "proved": lambda: select(matrix, k, certify=True)}
     )
@@ -112,7 +112,7 @@ def measure_deep_tail() -> Iterator[Result]:
 
 
 def measure_small() -> Result:
-    """A warm call on a small dense batch, where little is left beside the fixed costs."""
+    """A warm call on a small dense batch, where fixed costs dominate."""
     matrix = np.random.default_rng(0).beta(0.3, 2.0, SMALL)
     ways = {way: (lambda way=way: select(matrix, K, **WAYS[way])) for way in WAYS}
     timings, _ = time_in_turn(ways, SMALL_REPEATS)
@@ -132,7 +132,7 @@ def select(matrix: Any, k: int, **options: Any) -> tw.Selection:
 
 
 def time_in_turn(calls: dict[str, Call], repeats: int = REPEATS) -> tuple[dict[str, Timing], dict[str, Any]]:
-    """Alternately, so that other people's work falls on all; a first call of each is not counted."""
+    """Calls alternate, so that other load affects all of them; the first call of each is not counted."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     last = {}
     for _ in range(1 + repeats):

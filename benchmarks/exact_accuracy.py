@@ -1,4 +1,4 @@
-"""How far the exact expected utility of a label is from the Poisson-binomial dynamic program, for all kinds of them."""
+"""How far the exact expected utility is from a Poisson-binomial dynamic program, for all kinds of labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pass of exact macro-F1 ascent costs beside a semi-empirical one, over the same candidates."""
+"""The time of a pass of exact macro-F1 ascent compared with a semi-empirical one, over the same candidates."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run() -> Iterator[Result]:
 
 
 def make_problem(matrix: sp.csr_array, expectation: str) -> Problem:
-    """The problem that `select` makes of its arguments."""
+    """The problem that `select` makes from its arguments."""
     return resolve(Request(matrix, UTILITY, K, method="ascent", expectation=expectation, workers=WORKERS))
 
 
@@ -54,7 +54,7 @@ def climb(problem: Problem) -> np.ndarray:
 
 
 def prepare_pass(problem: Problem, start: np.ndarray) -> Prepare:
-    """The same pass again and again: its selection and totals are put back before each."""
+    """The same pass repeatedly: selection and totals are restored before each."""
 
     def prepare() -> Call:
         positions, state = start.copy(), problem.expectation.count(start)
@@ -72,7 +72,7 @@ def prepare_select(matrix: sp.csr_array, expectation: str) -> Prepare:
 
 
 def time_in_turn(exact: Prepare, semi: Prepare) -> tuple[Timing, Timing]:
-    """Alternately, so that other people's work falls on both; a first call of each is not counted."""
+    """Calls alternate, so that other load affects both; the first call of each is not counted."""
     seconds: tuple[list[float], list[float]] = ([], [])
     for _ in range(1 + REPEATS):
         for prepare, taken in zip((exact, semi), seconds, strict=True):

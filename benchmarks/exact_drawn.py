@@ -1,4 +1,4 @@
-"""What is expected of a selection against what comes true when labels are drawn from their own probabilities."""
+"""The expected utility of a selection compared with its value on labels drawn from their own probabilities."""
 
 from __future__ import annotations
 

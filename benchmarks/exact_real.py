@@ -1,4 +1,4 @@
-"""Exact against semi-empirical selection on real test labels, with p from the candidates, from training, or between."""
+"""Exact and semi-empirical selection compared on real test labels, with p from the candidates, training, or both."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def read(folder: Path) -> Problem:
 
 
 def measure_asked(problem: Problem) -> Iterator[Result]:
-    """Exact selection, p from the candidates: what comes true, and what was expected."""
+    """Exact selection, p from the candidates: realised and expected values."""
     for (utility, k), asked in ASKED.items():
         selections = [select(problem, utility, k, "exact", None, seed) for seed in (SEED, *OTHER_SEEDS)]
         by_seed = [score(problem, selection, utility) for selection in selections]

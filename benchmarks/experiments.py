@@ -1,4 +1,4 @@
-"""The paper's main table and a curve of mixed utilities on real data: seconds, who is best, and how concave."""
+"""The paper's main table and a curve of mixed utilities on real data: seconds, best strategies, and concavity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explanations and reports: one record explained, and the page of 9,537 records and 26,983 labels in a browser."""
+"""Time of an explanation of one record, and of the report on 9,537 records and 26,983 labels in a browser."""
 
 from __future__ import annotations
 

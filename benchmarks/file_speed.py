@@ -1,4 +1,4 @@
-"""How fast files with a row per entry are read, by a process of its own for each, and how much memory that takes."""
+"""How fast files with a row per entry are read, each in a process of its own, and how much memory that takes."""
 
 from __future__ import annotations
 

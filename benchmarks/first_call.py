@@ -1,4 +1,4 @@
-"""The first call of a new user: fresh processes with empty caches of compiled code, beside xCOLUMNs."""
+"""The first call of a new user: fresh processes with empty caches of compiled code, compared with xCOLUMNs."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def measure_more(given: Path, folder: Path) -> Iterator[Result]:
 
 
 def measure_second(given: Path, folder: Path) -> Iterator[Result]:
-    """Second runs, beside the imports that nobody can avoid."""
+    """Second runs, compared with the unavoidable imports."""
     python, script = sys.executable, OURS.format(call=DEFAULT)
     calls = [time_call(python, script, given, folder / "warm") for _ in range(7)]
     imports = [time_call(python, "import numba, scipy.sparse", given, folder / "warm") for _ in range(7)]

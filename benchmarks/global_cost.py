@@ -1,4 +1,4 @@
-"""What row and label passes cost beside row ascent alone: the whole of select, warm, wall and processor time."""
+"""The cost of row and label passes compared with row ascent alone: a whole warm select, wall and processor time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Row and label passes against the optimum of a linear program, on parts of real data small enough to solve."""
+"""Row and label passes compared with the optimum of a linear program, on parts of real data small enough to solve."""
 
 from __future__ import annotations
 

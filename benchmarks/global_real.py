@@ -1,4 +1,4 @@
-"""Row and label passes against row ascent alone on real records: the objective, its bound, and what comes true."""
+"""Row and label passes compared with row ascent alone on real records: objective, bound, and realised value."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def select_by_seed(problem: Problem, k: int, expectation: str) -> dict[str, list
 
 
 def objective(problem: Problem, selection: tw.Selection) -> float:
-    """By the judge of these benchmarks, not by the library's own word."""
+    """The value computed by these benchmarks (scoring.py), not by the library itself."""
     return score_semi(problem.probabilities, selection.to_csr(), UTILITY)
 
 
@@ -67,7 +67,7 @@ def compare(
     selections: dict[str, list[tw.Selection]],
     value_of: Callable[[tw.Selection], float],
 ) -> Result:
-    """What is asked is asked of the default seed; the others show how much of it is luck."""
+    """Targets refer to the default seed; the other seeds show how much of the result is chance."""
     values = {way: [value_of(selection) for selection in by_seed] for way, by_seed in selections.items()}
     return Result(
         f"{ASKED_ON}: {name}",

@@ -1,4 +1,4 @@
-"""What every benchmark shares: the record of a result, timing, fresh interpreters, data, and the machine it runs on."""
+"""Shared by all benchmarks: records of results, timing, fresh interpreters, data, and a description of the machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["OthersShare", "Result", "Timing", "describe_machine", "find_data", "
 
 @dataclass(frozen=True)
 class Result:
-    """One figure beside what was asked of it; `figures` holds the numbers behind the sentence."""
+    """One result and its target; `figures` contains the numbers behind the sentence."""
 
     name: str
     asked: str
@@ -79,7 +79,7 @@ def find_data() -> Path:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Processor, cores and versions: what a figure depends on, and nothing that names the machine."""
+    """Processor, cores and versions: what a figure depends on, and nothing that identifies the machine."""
     models = [line.split(":", 1)[1].strip() for line in _read_lines("/proc/cpuinfo") if line.startswith("model name")]
     return {
         "processor": models[0] if models else platform.machine(),
@@ -90,10 +90,10 @@ def describe_machine() -> dict[str, Any]:
 
 
 class OthersShare:
-    """The share of the cores' time that other people's processes took since this was made.
+    """The share of the cores' time that other processes have taken since this object was made.
 
-    Somebody else's work on the same cores falsifies a time (threads that wait for each other most of all): the reader
-    should see it beside the figure.
+    Other load on the same cores falsifies times, especially of threads that wait for each other, so the share is
+    printed next to the figure.
     """
 
     def __init__(self) -> None:

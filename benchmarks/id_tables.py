@@ -1,4 +1,4 @@
-"""Tables of ids: reading, matching and selecting beside the same entries as a CSR matrix, in time and memory."""
+"""Tables of ids: time and memory of reading, matching and selecting, compared with the same entries as a CSR matrix."""
 
 from __future__ import annotations
 

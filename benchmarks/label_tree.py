@@ -1,4 +1,4 @@
-"""Label trees on library records (27,000 labels): time, memory and precision beside napkinXC, Omikuji and PECOS.
+"""Label trees on library records (27,000 labels): time, memory and precision compared with napkinXC, Omikuji and PECOS.
 
 Run as a script, `python label_tree.py name`, it is the measured process of one setting.
 """

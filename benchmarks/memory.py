@@ -1,4 +1,4 @@
-"""Peak memory of a selection over 50,000 x 1,000 candidates, beside the candidates themselves.
+"""Peak memory of a selection over 50,000 x 1,000 candidates, besides the candidates themselves.
 
 Run as a script, `python memory.py folder expectation`, it is the measured process; the folder holds .npy files.
 """

@@ -1,4 +1,4 @@
-"""Models beside the label tree alone: precision and macro-F1 at 5 on test rows, and processor time.
+"""Models compared with a single label tree: precision and macro-F1 at 5 on test rows, and processor time.
 
 Run as a script, `python models.py quality FOLDER` and so on, it is one of the measured processes.
 """

@@ -1,4 +1,4 @@
-"""Rows that come one by one: how many a second `OnlineSelector.select` decides, checks of the input included."""
+"""How many rows per second `OnlineSelector.select` decides one by one, including checks of the input."""
 
 from __future__ import annotations
 

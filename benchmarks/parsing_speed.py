@@ -1,4 +1,4 @@
-"""How fast text of features and labels is read: beside scikit-learn's reader, on the same file and in the same run."""
+"""How fast text of features and labels is read, compared with scikit-learn's reader on the same file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other people's programs, in an environment of their own: `.venv-peers` in the root of the repository."""
+"""Programs of others, in an environment of their own: `.venv-peers` in the root of the repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the benchmarks and write down what they measured.
+"""Run the benchmarks and record the results.
 
     python benchmarks/run.py [name ...] [--json PATH] [--markdown PATH]
 

@@ -1,4 +1,4 @@
-"""How long a user waits before anything happens: importing the package, and a second small run of the command."""
+"""Start-up time: importing the package, and a second small run of the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other people's label trees, in an environment of their own: `.venv-tree-peers` in the root of the repository."""
+"""Label trees of others, in an environment of their own: `.venv-tree-peers` in the root of the repository."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_a_bar_shows_how_far_it_is(capsys):
 COMMAND = "import sys; from tailwise.cli.main import main; sys.exit(main(['warm-up']))"
 
 
-def test_the_command_tells_what_it_did():
+def test_the_command_reports_what_it_did():
     tw.warm_up(progress=False)
     assert start(COMMAND) == ["everything was compiled already"]
 

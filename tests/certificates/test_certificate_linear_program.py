@@ -121,7 +121,7 @@ def test_few_counts_are_as_good_as_all(utility, expectation):
 
 
 @every_utility
-def test_the_program_values_its_selection_honestly(utility, expectation):
+def test_the_program_values_its_selection_correctly(utility, expectation):
     matrix, _ = draw("zipf", SIZES[0])
     found = solve("zipf", SIZES[0], utility, expectation)
     assert found.is_integral

@@ -47,7 +47,7 @@ def test_where_nothing_can_be_kept(run_apart, folder, monkeypatch):
     )
 
 
-def test_python_is_told_through_logging_after_two_seconds(caplog, monkeypatch):
+def test_python_is_notified_by_logging_after_two_seconds(caplog, monkeypatch):
     now = 100.0
     monkeypatch.setattr(compile_time.time, "perf_counter", lambda: now)
     stopwatch = compile_time.Stopwatch()

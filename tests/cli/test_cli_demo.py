@@ -161,4 +161,4 @@ def test_the_record_of_the_story_is_found_in_rows_of_any_size():
 
 def test_a_label_of_the_story_without_a_rank():
     reason = Reason(3, "Comets", True, 0.0, None, -1e-6, None, None, 2, 1.5, None)
-    assert _line(reason) == "+ Comets: 0%, not a candidate; suggested 2 times, 1.5 expected; worth -1"
+    assert _line(reason) == "+ Comets: 0%, not a candidate; suggested 2 times, 1.5 expected; gain -1"

@@ -135,7 +135,7 @@ def refused(arguments, capsys):
     return capsys.readouterr().err
 
 
-def test_a_finished_experiment_is_only_replaced_when_told_to(place, capsys):
+def test_a_finished_experiment_is_only_replaced_with_overwrite(place, capsys):
     assert main(MAIN) == 0
     assert "It holds a finished experiment. Use --overwrite" in refused(MAIN, capsys)
     assert main((*MAIN, "--overwrite")) == 0

@@ -214,7 +214,7 @@ def test_lines_of_progress_off_a_terminal(monkeypatch, caplog):
     ]
 
 
-def test_every_stage_is_told_when_asked_for(place, capsys):
+def test_every_stage_is_reported_on_request(place, capsys):
     assert main([*SELECT, "--verbose"]) == 0
     lines = [line for line in capsys.readouterr().err.splitlines() if " passes, value " in line]
     assert all(re.fullmatch(r"tailwise: [a-z-]+: \d+ passes, value 0\.\d+, moved \d+, \d+ s", line) for line in lines)
@@ -223,7 +223,7 @@ def test_every_stage_is_told_when_asked_for(place, capsys):
     assert all(before != after for before, after in itertools.pairwise(stages))  # one line each, however many passes
 
 
-def test_the_last_step_is_told_in_detail(monkeypatch, caplog):
+def test_the_last_step_is_reported_in_detail(monkeypatch, caplog):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     with caplog.at_level(logging.DEBUG, "tailwise.progress"):

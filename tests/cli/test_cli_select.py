@@ -210,7 +210,7 @@ def test_a_shift_without_priors(run, folder):
     assert not (folder / "chosen.npz").exists()
 
 
-def test_empty_slots_are_told_in_words(tmp_path, capsys):
+def test_empty_slots_are_described(tmp_path, capsys):
     source, out = tmp_path / "p.npz", tmp_path / "out.npz"
     sp.save_npz(source, sp.csr_array(np.array([[0.5, 0.0, 0.0], [0.5, 0.4, 0.2]])))
     assert main(["select", str(source), "-u", "macro-f1", "-k", "2", "-o", str(out), "--quiet"]) == 0

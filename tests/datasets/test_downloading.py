@@ -80,7 +80,7 @@ def test_a_file_that_was_cut_short_is_no_archive(server, tmp_path):
     assert not os.listdir(tmp_path)
 
 
-def test_a_wrong_checksum_is_told_of_the_address(server, tmp_path):
+def test_a_wrong_checksum_names_the_address(server, tmp_path):
     url = server.url + "/a.zip"
     with pytest.raises(FileError, match=rf"^{re.escape(url)} must have the sha256 0{{64}}"):
         get_data("Wiki10-31K", tmp_path / "out", url=url, sha256="0" * 64)
@@ -104,7 +104,7 @@ def test_no_such_file(server, tmp_path):
     refuse(server.url + "/b.zip", tmp_path, "404")
 
 
-def test_nobody_answers(server, tmp_path):
+def test_no_answer(server, tmp_path):
     url = server.url
     server.stop()
     server.stop = lambda: None

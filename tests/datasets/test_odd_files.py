@@ -175,7 +175,7 @@ def test_labels_of_too_many_bits(tmp_path, label):
         tw.load(tmp_path / "a-labels.npy")
 
 
-def test_too_little_memory_is_told(tmp_path, capsys, monkeypatch):
+def test_too_little_memory_is_reported(tmp_path, capsys, monkeypatch):
     def fail(*args, **options):
         raise MemoryError
 

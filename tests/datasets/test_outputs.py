@@ -177,7 +177,7 @@ def test_a_failure_leaves_nothing(tmp_path, error):
     assert not list(tmp_path.iterdir())
 
 
-def test_after_a_failure_beside_files_of_others_the_next_try_goes_on(tmp_path):
+def test_after_a_failure_next_to_other_files_the_next_try_continues(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         fill(
             tmp_path / "out",

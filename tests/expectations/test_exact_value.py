@@ -497,7 +497,7 @@ def problems(draw):
 
 @settings(max_examples=150, deadline=None)
 @given(problem=problems(), name=st.sampled_from([*NAMES, *MIXTURES]))
-def test_equals_enumeration_whatever_comes(problem, name):
+def test_equals_enumeration_for_any_input(problem, name):
     matrix, chosen = problem
     chosen = chosen & (matrix > 0)
     slow = reference.expect(name, matrix, labels_of(chosen), enumerates=True)

@@ -48,7 +48,7 @@ def test_the_first_call_asks_for_what_it_needs_later(monkeypatch):
         assert tuple(map(typeof, arguments)) in kernel.signatures, kernel.__name__
 
 
-def test_a_second_process_that_fails_keeps_nobody_waiting(monkeypatch):
+def test_a_second_process_that_fails_blocks_nobody(monkeypatch):
     monkeypatch.setattr(compile_ahead, "_PROGRAM", "raise SystemExit(3)")
     compile_ahead.compile_ahead((find_odd_probability, (np.ones(1), 0.0)))
     compile_ahead.wait_for("rows.find_odd_probability")

@@ -106,7 +106,7 @@ def test_frequency_bins_come_from_the_labels(problem):
     ],
     ids=["array", "list"],
 )
-def test_a_model_that_is_too_sure_of_itself_becomes_honest(model):
+def test_an_overconfident_model_becomes_calibrated(model):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(900, 12))
     Y = (rng.random((900, 5)) < 1 / (1 + np.exp(2 - X[:, :5]))).astype(int)

@@ -72,7 +72,7 @@ def test_certain_candidates_fall_into_the_last_bin():
     assert reliability([[1.0, 0.95]], [[1, 1]], bins=10, strategy="uniform").bins[0].n_candidates == 2
 
 
-def test_the_error_of_honest_probabilities_is_that_of_chance():
+def test_the_error_of_calibrated_probabilities_is_that_of_chance():
     rng = np.random.default_rng(0)
     probabilities = rng.beta(0.4, 2, size=(300, 6))
     drawn = [reliability(probabilities, rng.random((300, 6)) < probabilities, None) for _ in range(200)]

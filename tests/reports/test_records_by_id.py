@@ -44,7 +44,7 @@ def test_truth_of_some_records():
     assert f'<td class="own">{100 * value:.2f}\u00a0%</td>' in page
 
 
-def test_a_selection_of_some_records_is_told():
+def test_a_selection_of_some_records_is_reported():
     some = SELECTION.to_frame()[:20]
     with pytest.warns(
         UnknownIdsWarning, match=r"selection holds 10 of the 30 instances .* such as 'u10', count as"

@@ -109,7 +109,7 @@ def test_in_a_browser(tmp_path):
         assert browser.execute_script("return document.querySelectorAll('#list-records img').length") == 0
 
 
-def test_gains_are_told_in_points_of_the_score():
+def test_gains_are_shown_in_points_of_the_score():
     page = tw.report(PROBABILITIES, SELECTION)
     assert "without it all records together would lose" in page
     assert "in points: hundredths" in page

@@ -218,7 +218,7 @@ def test_totals_add_subtract_and_scale():
         first + Totals.nothing(4)
 
 
-def test_totals_of_a_selection_are_those_counted_anew():
+def test_totals_of_a_selection_equal_a_recount():
     matrix = random_matrix(4, 30, 7)
     for name in ("macro-f1", "coverage"):
         found = tw.select(matrix, name, 2)

@@ -185,7 +185,7 @@ def as_csr(steps):
 @pytest.mark.boundscheck
 @given(problems(), st.sampled_from(TEXTS), st.sampled_from(["semi", "exact"]), st.integers(0, 10))
 @settings(deadline=None, max_examples=150)
-def test_never_below_row_passes_whatever_comes(problem, text, expectation, seed):
+def test_never_worse_than_row_passes(problem, text, expectation, seed):
     steps, k = problem
     options = {"expectation": expectation, "seed": seed}
     rows = select(as_csr(steps), text, k, method="ascent", **options)

@@ -17,7 +17,7 @@ LARGE = zipf_candidates(3_000, 500, 40)
 
 
 @pytest.mark.parametrize("expectation", ["semi", "exact"])
-def test_every_pass_is_told_of(expectation):
+def test_every_pass_is_reported(expectation):
     told = []
     found = tw.select(LARGE, "macro-f1", 3, expectation=expectation, on_pass=told.append)
     own = [each for each in told if each.stage in ("rows", "labels")]

@@ -88,7 +88,7 @@ def test_without_filling_only_candidates(problem, text):
 @pytest.mark.boundscheck
 @given(problems(), texts, st.sampled_from([1, 3, 12]), st.sampled_from(["top", "random", "greedy"]))
 @settings(deadline=None, max_examples=120)
-def test_values_are_honest_and_locally_best(problem, text, batch, init):
+def test_values_are_correct_and_locally_best(problem, text, batch, init):
     steps, k = problem
     found = semi.select(as_csr(steps), text, k, group_size=batch, init=init, fill="none", tolerance=0)
     expected, labels = as_problem(steps, text, k), reference.as_lists(found.labels)
@@ -99,7 +99,7 @@ def test_values_are_honest_and_locally_best(problem, text, batch, init):
 
 @given(problems(), texts)
 @settings(deadline=None, max_examples=100)
-def test_filled_values_are_honest(problem, text):
+def test_filled_values_are_correct(problem, text):
     steps, k = problem
     found = semi.select(as_csr(steps), text, k, fill="least-loss")
     expected = as_problem(steps, text, k).value(reference.as_lists(found.labels))

@@ -181,7 +181,7 @@ def test_plot_returns_axes(truth):
     pyplot.close("all")
 
 
-def test_each_point_is_told_when_it_is_done():
+def test_each_point_is_reported_when_it_is_done():
     told = []
     curve = semi.trade_off(MATRIX, "precision", "macro-f1", 2, alphas=[1, 0, 0.5], on_done=told.append)
     assert tuple(told) == curve.points

@@ -26,7 +26,7 @@ def usable_streams() -> Iterator[None]:
     with ExitStack() as stack:
         is_missing = [_is_closed(stream) for stream in (sys.stdin, sys.stdout, sys.stderr)]
         if any(is_missing):
-            _hold_numbers()
+            _occupy_descriptors()
         if is_missing[1]:
             stack.enter_context(redirect_stdout(_ClosedOutput()))
         if is_missing[2]:
@@ -66,7 +66,7 @@ def _is_closed(stream: TextIO | None) -> bool:
     return stream is None or stream.closed
 
 
-def _hold_numbers() -> None:
+def _occupy_descriptors() -> None:
     """Occupy the descriptors of closed streams, so that printed text cannot end up in files opened later."""
     for number in range(3):
         try:

@@ -84,7 +84,7 @@ def _run(options: argparse.Namespace) -> int:
     progress = options.progress
     columns = TextColumns(options.text_column, options.label_column)
     data = ExperimentData(
-        options.data, options.probabilities, out, wish=_read_wish(options), columns=columns, progress=progress
+        options.data, options.probabilities, out, wish=_choose_model(options), columns=columns, progress=progress
     )
     experiment.check(data)
     if experiment.has_curves:
@@ -103,7 +103,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _read_wish(options: argparse.Namespace) -> Wish:
+def _choose_model(options: argparse.Namespace) -> Wish:
     """Return the requested model: a label tree, as in the paper, or another one."""
     from tailwise.errors import InputError
     from tailwise.inputs.checks import check_choice

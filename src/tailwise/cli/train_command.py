@@ -94,7 +94,7 @@ def _train(
     from tailwise.runs.run_data import TextColumns
     from tailwise.runs.training_input import read_training
 
-    wish, settings = _read_wish(options)
+    wish, settings = _choose_model(options)
     calibrator = build_calibrator(options.calibration, options)
     columns = TextColumns(options.text_column, options.label_column, options.label_names, options.language)
     data = read_training(options.data, columns)
@@ -111,7 +111,7 @@ def _train(
     return choice, data.Y.shape[0], seconds
 
 
-def _read_wish(options: argparse.Namespace) -> tuple[Wish, dict[str, Any]]:
+def _choose_model(options: argparse.Namespace) -> tuple[Wish, dict[str, Any]]:
     """Return what model is asked for, and the settings of every model, after checks that need no data."""
     from tailwise.engines.threads import check_workers
     from tailwise.inputs.checks import check_choice, check_seed

@@ -100,7 +100,7 @@ class Exact:
         if not self.uses_nodes or self._has_context():
             return self.count(positions)
         nodes, q = state.nodes, np.maximum(1.0, self._count_labels(positions, self.candidates.rows))
-        self._place_anew(nodes, ~self._quadrature.fits(q, nodes.placed_for, NEARLY), q)
+        self._place_again(nodes, ~self._quadrature.fits(q, nodes.placed_for, NEARLY), q)
         nodes.linear[:, kernels.SUM] = 0.0
         nodes.linear[:, kernels.WEIGHT], nodes.product[:, kernels.PRODUCT] = _split_blank(nodes)
         return self._count(positions, NO_LABELS, nodes, self.candidates.rows)
@@ -112,7 +112,7 @@ class Exact:
         if self.fits(state):
             return
         is_wanted = self._find_misfits(state)
-        self._place_anew(state.nodes, is_wanted, np.maximum(1.0, state.counts[:, totals.Q]))
+        self._place_again(state.nodes, is_wanted, np.maximum(1.0, state.counts[:, totals.Q]))
         self._count_nodes(positions, state.nodes, is_wanted, self.candidates.rows)
         totals.refresh(self.terms, state)
 
@@ -201,7 +201,7 @@ class Exact:
         self._quadrature.multiply(nodes, ALL_LABELS)
         return nodes._replace(blank=np.hstack([nodes.linear[:, kernels.WEIGHT], nodes.product[:, kernels.PRODUCT]]))
 
-    def _place_anew(self, nodes: kernels.Nodes, is_wanted: NDArray, q: NDArray) -> None:
+    def _place_again(self, nodes: kernels.Nodes, is_wanted: NDArray, q: NDArray) -> None:
         """Place the nodes of some labels again, for q, with nothing selected."""
         labels = np.flatnonzero(is_wanted)
         if labels.size == 0:

@@ -37,7 +37,7 @@ ROUNDING = 1e-12
 NEARLY_ZERO = 1e-100
 
 
-class _Elsewhere(NamedTuple):
+class _ContextPart(NamedTuple):
     """The context of some labels, (labels, 1): expected and observed hits, q, known positives."""
 
     hits: NDArray
@@ -142,13 +142,13 @@ class Quadrature:
         """Multiply the generating function of the candidates into the nodes of labels; (0,) for all."""
         rows, edges = self._candidates.rows, self._candidates.split_labels(self._engine.workers)
         if self._engine.is_elsewhere(rows.labels.size):
-            self._multiply_elsewhere(nodes, is_wanted)
+            self._multiply_on_cluster(nodes, is_wanted)
             return
         self._engine.share(
             edges, lambda _, first, last: kernels.multiply_generating(rows, nodes, is_wanted, first, last)
         )
 
-    def _multiply_elsewhere(self, nodes: kernels.Nodes, is_wanted: NDArray) -> None:
+    def _multiply_on_cluster(self, nodes: kernels.Nodes, is_wanted: NDArray) -> None:
         """Like `multiply`, on a cluster: only the nodes of the labels are sent, and the products are returned."""
         m = self._batch.n_labels
         labels = np.flatnonzero(is_wanted) if is_wanted.size else np.arange(m)
@@ -167,7 +167,7 @@ class Quadrature:
         factors = [ratio.factor * factor for factor, ratio in self._ratios if ratio.kind == "false-positives"]
         if not factors:
             return 0.0
-        certain, elsewhere = self._has_negatives(), self._false_positives_elsewhere()
+        certain, elsewhere = self._has_negatives(), self._context_false_positives()
         return float(sum((factor * certain).sum() for factor in factors)) - elsewhere
 
     def _has_negatives(self) -> NDArray:
@@ -179,7 +179,7 @@ class Quadrature:
             has_negatives[full] = [1 - certain[:, [j]].data.prod(dtype=np.float64) for j in range(certain.shape[1])]
         return has_negatives
 
-    def _false_positives_elsewhere(self) -> float:
+    def _context_false_positives(self) -> float:
         r"""The cost of the false positives f of the context: f E[1/(N + a)], where a negatives are certain.
 
         The integral of that is singular for a < 1, but :math:`1/(N + a) = (1 - N/(N + a)) / a`, and the last ratio is
@@ -220,7 +220,7 @@ class Quadrature:
     def _of_hits(
         self, factor: NDArray, ratio: Ratio, labels: NDArray, q: NDArray, at_least: NDArray | None
     ) -> _Columns:
-        context = self._elsewhere(labels)
+        context = self._context_of(labels)
         rule = _place_rule(N_NODES, SHARE * (ratio.on_q * q + ratio.on_p * (self._p[labels] + 1)))
         decay, base = rule.s**ratio.on_q, rule.s**ratio.on_p
         total = context.hits + context.known_hits / base
@@ -236,7 +236,7 @@ class Quadrature:
         self, rule: _Rule, factor: NDArray, ratio: Ratio, labels: NDArray, at_least: NDArray
     ) -> _Columns:
         """A node that any selection sets to 0, for what the rule misses of the cost of the first `at_least`."""
-        context = self._elsewhere(labels)
+        context = self._context_of(labels)
         power = np.where(context.known_hits > 0, ratio.on_q * context.q + ratio.on_p * context.known_p, np.inf)
         lost = rule.shortfall(power) - rule.shortfall(power + ratio.on_q * at_least[:, None])
         base = np.full_like(lost, NEARLY_ZERO)
@@ -245,7 +245,7 @@ class Quadrature:
 
     def _of_known_hits(self, rule: _Rule, factor: NDArray, ratio: Ratio, labels: NDArray, q: NDArray) -> _Columns:
         """A node for the part that the rule misses if only the known positives come true; exact at q - 1 and q."""
-        context = self._elsewhere(labels)
+        context = self._context_of(labels)
         q_before = q[:, None] - 1
         q_before = np.where(q_before > context.q + ROUNDING * q[:, None], q_before, context.q)
         power = np.where(context.known_hits > 0, ratio.on_q * q_before + ratio.on_p * context.known_p, np.inf)
@@ -263,7 +263,7 @@ class Quadrature:
         return _Columns(np.ones_like(s), s, weight, np.zeros_like(s))
 
     def _of_jaccard(self, factor: NDArray, labels: NDArray, q: NDArray) -> _Columns:
-        context = self._elsewhere(labels)
+        context = self._context_of(labels)
         rule = _place_rule(N_PRODUCT_NODES, PRODUCT_SHARE * (q + self._p[labels] + 1))
         # Hits are counted in the union once, as predicted positives, so they are not part of the positives outside.
         s, known_union = rule.s, context.q + context.known_p - context.known_hits
@@ -277,11 +277,11 @@ class Quadrature:
         weight = factor * missed * np.exp(context.hits - self._rate[labels, None])
         return columns.beside(_Columns(decay, decay, weight, np.zeros_like(missed)))
 
-    def _elsewhere(self, labels: NDArray) -> _Elsewhere:
+    def _context_of(self, labels: NDArray) -> _ContextPart:
         context = self._context
         known_t = context.known_t[labels, None]
         hits = np.maximum(0.0, context.t[labels, None] - known_t)
-        return _Elsewhere(hits, known_t, context.q[labels, None], context.known_p[labels, None])
+        return _ContextPart(hits, known_t, context.q[labels, None], context.known_p[labels, None])
 
     def _outside(self, base: NDArray, labels: NDArray) -> NDArray:
         """The generating function of the positives that are not candidates."""

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from tailwise.datasets import Contents, load, load_filter, load_like, save
 from tailwise.errors import FileError, InputError
-from tailwise.experiments.papers_models import describe_models
+from tailwise.experiments.paper_models import describe_models
 from tailwise.inputs.candidates import Candidates
 from tailwise.metrics import Evaluation, evaluate
 from tailwise.models.choosing import Choice, Wish, choose_model, describe_model, needed_tree

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from tailwise.engines.engine import cut_evenly
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size
-from tailwise.inputs.habits import read_habit
 from tailwise.inputs.id_tables import read_pair, read_table
 from tailwise.inputs.matrices import (
     ENTRIES_AT_ONCE,
@@ -23,6 +22,7 @@ from tailwise.inputs.matrices import (
     make_columns,
 )
 from tailwise.inputs.odd_probabilities import SMALLEST, without_rounding
+from tailwise.inputs.predictor_outputs import read_predictor_output
 from tailwise.inputs.table_columns import LIBRARIES
 from tailwise.kernels.rows import (
     Columns,
@@ -319,7 +319,7 @@ def _from_any(probabilities: Any, n_labels: int | None, columns: Mapping[str, st
     if isinstance(probabilities, tuple):
         return _from_csr(read_pair(probabilities, n_labels))
     if not isinstance(probabilities, np.ndarray) and not sp.issparse(probabilities):
-        probabilities = read_habit(probabilities, "probabilities")
+        probabilities = read_predictor_output(probabilities, "probabilities")
     matrix = as_array(probabilities, "probabilities")
     return _from_csr(canonical_csr(matrix, "probabilities"), holds_all_labels=not sp.issparse(matrix))
 

@@ -16,7 +16,7 @@ from tailwise.datasets.catalogue.unpacking import unpack
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import digest_of, file_errors_of, real
 from tailwise.datasets.formats.drafts import drafted
-from tailwise.datasets.formats.output_files import errors_told_of
+from tailwise.datasets.formats.output_files import errors_naming
 from tailwise.datasets.formats.output_folders import FolderKind, claimed_folder
 from tailwise.datasets.formats.read_write import save
 from tailwise.datasets.synthetic.shapes import make_like
@@ -136,7 +136,7 @@ def _at_hand(source: str, folder: Path, archive: Any, *, progress: bool) -> Iter
     if archive is not None:
         yield Path(archive)
         return
-    with drafted(folder) as draft, errors_told_of(source, draft / ARCHIVE):
+    with drafted(folder) as draft, errors_naming(source, draft / ARCHIVE):
         _download(source, draft, progress=progress)
         yield draft / ARCHIVE
 

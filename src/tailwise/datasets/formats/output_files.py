@@ -14,7 +14,7 @@ from tailwise.datasets.formats.disk import check_place, file_errors_of, real
 from tailwise.datasets.formats.drafts import drafted_for
 from tailwise.errors import FileError, TailwiseError
 
-__all__ = ["check_free", "errors_told_of", "keep_beside", "reserved_file", "reserved_files"]
+__all__ = ["check_free", "errors_naming", "keep_beside", "reserved_file", "reserved_files"]
 
 NO_LINKS = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EINVAL}
 IN_USE = "The output must not be in use. Got {path}, which another process is writing. Wait for that process to end."
@@ -47,7 +47,7 @@ def reserved_files(*paths: str | os.PathLike[str], overwrite: bool) -> Iterator[
         drafts = [stack.enter_context(_reserved(path, overwrite=overwrite)) for path in paths]
         with ExitStack() as told:
             for path, draft in zip(paths, drafts, strict=True):
-                told.enter_context(errors_told_of(path, draft))
+                told.enter_context(errors_naming(path, draft))
             yield drafts
         targets = [
             Target(each, real(path) if each == draft else real(path).with_name(each.name), os.path.dirname(path))
@@ -99,7 +99,7 @@ def _place(targets: list[Target], *, overwrite: bool) -> None:
 
 
 @contextmanager
-def errors_told_of(path: str | os.PathLike[str], draft: Path) -> Iterator[None]:
+def errors_naming(path: str | os.PathLike[str], draft: Path) -> Iterator[None]:
     """Replace the draft in error messages by the path that the user gave."""
     try:
         yield

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from tailwise.datasets.formats.disk import file_errors_of, parse_json, real, written_beside
 from tailwise.datasets.formats.drafts import LOCK_FILE, drafted, held, is_draft
-from tailwise.datasets.formats.output_files import EXISTS, IN_USE, errors_told_of, keep_beside
+from tailwise.datasets.formats.output_files import EXISTS, IN_USE, errors_naming, keep_beside
 from tailwise.errors import FileError, MachineError
 
 __all__ = ["UNFINISHED", "FolderKind", "check_folder", "claimed_folder"]
@@ -92,7 +92,7 @@ def claimed_folder(path: str | os.PathLike[str], kind: FolderKind, *, overwrite:
             stack.enter_context(_begun(target, kind))
             draft = stack.enter_context(drafted(_draft_place(target)))
             place = os.stat(target)
-        with errors_told_of(path, draft):
+        with errors_naming(path, draft):
             yield draft
         with file_errors_of(path):
             if not os.path.isdir(target) or not os.path.samestat(os.stat(target), place):

@@ -8,10 +8,10 @@ import numpy as np
 
 from tailwise.errors import InputError
 
-__all__ = ["read_habit"]
+__all__ = ["read_predictor_output"]
 
 
-def read_habit(probabilities: Any, name: str) -> Any:
+def read_predictor_output(probabilities: Any, name: str) -> Any:
     """Convert what ``forest.predict_proba(X)`` returns; refuse a model; return anything else unchanged."""
     if hasattr(probabilities, "predict_proba") or (hasattr(probabilities, "fit") and hasattr(probabilities, "predict")):
         kind = type(probabilities).__name__

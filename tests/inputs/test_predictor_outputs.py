@@ -1,4 +1,4 @@
-"""Inputs that users pass by habit."""
+"""Inputs that scikit-learn users tend to pass."""
 
 import numpy as np
 import pytest
