@@ -53,9 +53,9 @@ def _run(options: argparse.Namespace) -> int:
     for path in paths:
         check_not_input(path, options.probabilities, options.truth, options.use, options.apply, options.priors)
     with reserved_files(*paths, overwrite=options.overwrite) as drafts:
-        told = _calibrate(options, dict(zip(paths, drafts, strict=True)))
+        lines = _calibrate(options, dict(zip(paths, drafts, strict=True)))
     if not options.quiet:
-        print("\n".join(told))
+        print("\n".join(lines))
     return 0
 
 
@@ -81,16 +81,16 @@ def _calibrate(options: argparse.Namespace, drafts: dict[str, Any]) -> list[str]
     from tailwise.models import Calibrator
     from tailwise.models.candidate_truth import read_candidates
 
-    calibrator, told = (Calibrator.load(options.use), []) if options.use is not None else _fit(options)
+    calibrator, lines = (Calibrator.load(options.use), []) if options.use is not None else _fit(options)
     if options.output is not None:
         calibrator.save(drafts[options.output])
-        told.append(f"calibrator written to {options.output}")
+        lines.append(f"calibrator written to {options.output}")
     if options.to is not None:
         after = read_candidates(options.apply, calibrator.n_labels_, _columns_to_apply(options))
         matrix = Candidates.of(calibrator.transform(after)).to_csr()
         save(drafts[options.to], matrix, label_names=after.label_names, instance_names=after.instance_ids)
-        told.append(f"calibrated probabilities written to {options.to}")
-    return told
+        lines.append(f"calibrated probabilities written to {options.to}")
+    return lines
 
 
 def _columns_to_apply(options: argparse.Namespace) -> Any:
@@ -111,5 +111,5 @@ def _fit(options: argparse.Namespace) -> tuple[Calibrator, list[str]]:
     calibrator = Calibrator(options.calibration, by=options.by, random_state=options.seed)
     calibrator.fit(candidates, true, priors=options.priors)
     errors = [reliability(each, true).error for each in (candidates, calibrator.transform(candidates))]
-    told = [] if joined.note is None else [joined.note]
-    return calibrator, [*told, f"calibration error on these labels: {errors[0]:.5f} before, {errors[1]:.5f} after"]
+    lines = [] if joined.note is None else [joined.note]
+    return calibrator, [*lines, f"calibration error on these labels: {errors[0]:.5f} before, {errors[1]:.5f} after"]

@@ -131,7 +131,7 @@ class Exact:
         if not self.uses_nodes:
             return make_worth(self, NO_BLOCKS, NO_NODES, NO_BLOCKS)
         blocks, labels, q = list_blocks(np.diff(columns.indptr))
-        # Sets are summed up as they come; a sum is kept only of what was decided elsewhere.
+        # Sets are summed up one by one; only the sum of the context is kept.
         n_rows = kernels.SUM + self._has_context()
         nodes = self._quadrature.place(labels, q + self.context.q[labels], n_rows, at_least=q / 2)
         known = np.zeros(columns.indptr.size - 1, dtype=np.int64)

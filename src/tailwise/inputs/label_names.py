@@ -164,11 +164,11 @@ def find_label_names(path: str | os.PathLike[str], n_labels: int, *, may_be_more
     """Find label names in the same folder as `path`: a file with one line per label, or more if allowed."""
     folder = os.path.dirname(os.path.abspath(path))
     for name in BESIDE:
-        beside = os.path.join(folder, name)
-        if os.path.isfile(beside):
-            lines = count_names(beside)
+        file = os.path.join(folder, name)
+        if os.path.isfile(file):
+            lines = count_names(file)
             if lines == n_labels or (may_be_more and lines > n_labels):
-                return load_label_names(beside)
+                return load_label_names(file)
     return None
 
 

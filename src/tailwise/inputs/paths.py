@@ -192,8 +192,8 @@ def names_for(contents: Contents, path: Any) -> LabelNames | None:
     """Return the label names of a file, from the file itself or from a labels.txt next to it."""
     if contents.label_names is not None or path is None:
         return contents.label_names
-    beside = find_files(path)[0] if is_file_set(path) else path
-    return find_label_names(beside, contents.matrix.shape[1], may_be_more=contents.is_open)
+    first = find_files(path)[0] if is_file_set(path) else path
+    return find_label_names(first, contents.matrix.shape[1], may_be_more=contents.is_open)
 
 
 def load_all_labels(

@@ -45,9 +45,9 @@ def reserved_files(*paths: str | os.PathLike[str], overwrite: bool) -> Iterator[
     """Like `reserved_file`, for several files that are written together."""
     with ExitStack() as stack:
         drafts = [stack.enter_context(_reserved(path, overwrite=overwrite)) for path in paths]
-        with ExitStack() as told:
+        with ExitStack() as errors:
             for path, draft in zip(paths, drafts, strict=True):
-                told.enter_context(errors_naming(path, draft))
+                errors.enter_context(errors_naming(path, draft))
             yield drafts
         targets = [
             Target(each, real(path) if each == draft else real(path).with_name(each.name), os.path.dirname(path))
@@ -104,10 +104,10 @@ def errors_naming(path: str | os.PathLike[str], draft: Path) -> Iterator[None]:
     try:
         yield
     except TailwiseError as error:
-        told = str(error).replace(str(draft), os.fspath(path))
-        if told == str(error):
+        message = str(error).replace(str(draft), os.fspath(path))
+        if message == str(error):
             raise
-        raise type(error)(told) from error
+        raise type(error)(message) from error
 
 
 def _place_new(draft: Path, target: Path) -> None:

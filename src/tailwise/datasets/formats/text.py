@@ -102,8 +102,8 @@ def _parse_block(text: bytes, path: Any, rules: LineRules, first_line: int, thre
             expected = ERRORS[code].format(**rules._asdict())
             came = text[position : position + EXCERPT].split(b"\n")[0]
             has_commas = COMMAS.search(came.split(b" ")[0]) is not None
-            told = SPACES if has_commas else expected
-            refuse_line(path, first_line + text.count(b"\n", 0, position), told, came.decode(errors="replace"))
+            rule = SPACES if has_commas else expected
+            refuse_line(path, first_line + text.count(b"\n", 0, position), rule, came.decode(errors="replace"))
     rows = TextRows.joined(part for _, _, part in parts)
     _finish_hard_values(text, rows.values, path, first_line)
     return rows
