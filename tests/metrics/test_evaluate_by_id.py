@@ -61,7 +61,7 @@ def test_why_a_macro_average_is_low():
         ["macro-f1"],
         labels="present",
     )
-    assert present.notes[1] == "averages over labels include the 3 labels with a true instance"
+    assert present.notes[1] == "averages over labels include only the 3 labels with a true instance"
 
 
 def make_batch(n=20, m=6, seed=0):

@@ -2,7 +2,7 @@
 
 The limits follow from statistics, not from data sets. A warning needs a difference that chance does not explain
 (4 standard deviations of a mean, 5 of a sum whose terms are known) and that is large enough to matter for decisions:
-50 % more labels than the training data have, or 25 % more true positives than there are, or as many fewer.
+a factor of 1.5 for labels per instance, and of 1.25 for true positives, in either direction.
 """
 
 from __future__ import annotations
