@@ -130,7 +130,7 @@ class ConfigFile:
             return self._convert_one(key, value, action)
         n_values = action.nargs if isinstance(action.nargs, int) else None
         if action.nargs == "+" and not isinstance(value, list):
-            value = [value]  # a repeatable option
+            value = [value]  # a single value of several possible ones
         if not isinstance(value, list) or n_values not in (None, len(value)) or not value:
             self._refuse_value(key, f"a list{f' of {n_values} values' if n_values else ''}", value)
         return [self._convert_one(key, each, action) for each in value]

@@ -195,7 +195,10 @@ def _explain(joined: Joined, averaged: LabelCounts, labels: str) -> tuple[str, .
     """Describe which instances are evaluated and how many labels are averaged, if that is not obvious."""
     m = joined.truth.shape[1]
     if labels == "present":
-        return (*joined.notes, f"averages over labels include only the {averaged.label.size:,} labels with a true instance")
+        return (
+            *joined.notes,
+            f"averages over labels include only the {averaged.label.size:,} labels with a true instance",
+        )
     if not joined.notes:
         return ()
     n_present = int((averaged.condition_positives > 0).sum())
