@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tailwise as tw
+from tailwise.cli.main import main
 from tailwise.errors import InputError
 
 pd = pytest.importorskip("pandas")
@@ -168,3 +169,33 @@ def test_a_column_of_relevance_says_which_pairs_count(tmp_path):
         assert dict(tw.evaluate(truth, chosen, METRICS[:2])) == pytest.approx(dict(expected))
     with pytest.raises(InputError, match=r"truth must hold only 0 and 1\. Got 4.*convert counts with truth > 0"):
         tw.evaluate(table.assign(relevance=4), chosen)
+
+
+def test_priors_with_labels_unknown_on_either_side(tmp_path, monkeypatch, capsys):
+    """In memory and from files; "oil" and "egg" were never seen in training, "fig" and "bun" are only there."""
+    monkeypatch.chdir(tmp_path)
+    trained = {"t1": ["fig", "tea", "jam"], "t2": ["tea"], "t3": ["nut", "bun"]}
+    tables = {
+        "truth": make_table(TRUE, "user", "item", ranks=False),
+        "chosen": make_table(CHOSEN, "user", "item"),
+        "train": make_table(trained, "user", "item", ranks=False),
+    }
+    for name, table in tables.items():
+        table.to_csv(f"{name}.csv", index=False)
+    labels = ["egg", "jam", "oil", "tea", "nut"]
+    counts = [sum(label in each for each in trained.values()) for label in labels]
+    metrics, priors = ["ps-precision", "macro-f1"], tw.LabelPriors(counts, 3)
+    expected = tw.evaluate(*by_hand(["eve", "ann"], labels, CHOSEN), metrics, priors=priors)
+    note = (
+        "Labels of priors, matched by id: 2 labels of priors are not in truth and are left out; 2 labels of truth are "
+        "not in priors and count as never seen in training."
+    )
+    for given in (tables["train"], "train.csv"):
+        found = tw.evaluate(tables["truth"], tables["chosen"], metrics, priors=given)
+        assert dict(found) == pytest.approx(dict(expected))
+        assert found.notes[-1] == note
+    assert main(["evaluate", "truth.csv", "chosen.csv", "--priors", "train.csv", "-m", "ps-precision"]) == 0
+    assert note in capsys.readouterr().out
+    pd.DataFrame({"user": ["t1"], "item": ["fig"]}).to_csv("other.csv", index=False)
+    with pytest.raises(InputError, match=r"priors and truth must have labels in common\. They have none"):
+        tw.evaluate(tables["truth"], tables["chosen"], metrics, priors="other.csv")

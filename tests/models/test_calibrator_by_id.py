@@ -5,7 +5,7 @@ import pytest
 
 import tailwise as tw
 from tailwise.cli.main import main
-from tailwise.errors import InputError
+from tailwise.errors import InputError, UnknownIdsWarning
 
 pd = pytest.importorskip("pandas")
 N, M = 60, 5
@@ -66,7 +66,8 @@ def test_nothing_in_common_is_refused():
 
 
 def test_labels_that_are_new_or_missing():
-    calibrator = tw.Calibrator("platt", by="frequency").fit(long_table(PROBABILITIES), truth_table(), priors=PRIORS)
+    with pytest.warns(UnknownIdsWarning, match=r"lists its labels by id, such as 'i0'; priors does not"):
+        calibrator = tw.Calibrator("platt", by="frequency").fit(long_table(PROBABILITIES), truth_table(), priors=PRIORS)
     other = pd.DataFrame([[0.3, 0.3, 0.3]], index=["z"], columns=["new", "i0", "i3"])
     new, frequent, rare = calibrator.transform(other).to_csr().toarray()[0]
     same = calibrator.transform(np.full((1, M), 0.3)).toarray()[0]

@@ -36,11 +36,12 @@ def read_judged(options: argparse.Namespace, path: str) -> JudgedFiles:
     from tailwise.inputs.excluded_pairs import read_excluded
     from tailwise.inputs.paths import Source
     from tailwise.inputs.vocabularies import read_vocabulary
-    from tailwise.selection.resolve import find_candidates, space_of
+    from tailwise.selection.resolve import find_candidates, read_priors, space_of
 
     names = read_vocabulary(options.label_names, options.language)
     source = Source.of(path, label_names=names, columns=options.columns)
-    candidates, priors = find_candidates(source, None, None), source.read_priors(options.priors)
+    candidates = find_candidates(source, None, None)
+    priors = read_priors(options.priors, source, candidates)
     chosen = space_of(candidates).warn_of_missing(source.read_selection(options.selection), "selection")
     excluded = None if options.exclude is None else read_excluded(options.exclude, candidates, options.columns)
     return JudgedFiles(candidates, chosen, priors, excluded)

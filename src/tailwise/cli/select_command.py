@@ -150,6 +150,7 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
     from tailwise.inputs.candidates import Candidates
     from tailwise.inputs.excluded_pairs import read_excluded
     from tailwise.selection import select
+    from tailwise.selection.resolve import space_of
 
     source, priors = _load(options)
     contents = source.contents
@@ -158,7 +159,8 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
     # Names from a separate file are not written if the format cannot hold them.
     written = names_to_write(options.output, names, are_needed=contents.label_names is not None)
     candidates = Candidates.of(source.probabilities).with_names(names, source.instance_ids).widened()
-    exclude = None if options.exclude is None else read_excluded(options.exclude, candidates, options.columns)
+    priors = priors if priors is None else space_of(candidates).read_priors(priors)
+    exclude = read_excluded(options.exclude, candidates, options.columns)
     candidates = candidates if options.top is None else candidates.keep_top(options.top)
     with engine_for(options) as engine:
         selection = select(
@@ -205,7 +207,7 @@ def _weigh(options: argparse.Namespace, priors: LabelPriors | None) -> Utility:
 
 
 def _load(options: argparse.Namespace) -> tuple[Source, LabelPriors | None]:
-    """Load the probabilities with label names, and the training frequencies in the same order."""
+    """Load the probabilities with label names, and the training frequencies of these labels or of labels by name."""
     from tailwise.inputs.paths import Source
     from tailwise.inputs.vocabularies import read_vocabulary
 

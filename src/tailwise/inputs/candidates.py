@@ -239,8 +239,10 @@ class Candidates:
         return self._like(*self.rows, n_labels=len(names or ()) or self.n_labels, label_names=names, instance_ids=ids)
 
     def with_messages(self, messages: tuple[str, ...]) -> Candidates:
-        """Return the same candidates with messages about how they were read."""
-        return self._like(*self.rows, origin=self.origin._replace(messages=messages)) if messages else self
+        """Return the same candidates with more messages about how they were read."""
+        new = tuple(message for message in messages if message not in self.origin.messages)
+        origin = self.origin._replace(messages=(*self.origin.messages, *new))
+        return self._like(*self.rows, origin=origin) if new else self
 
     def with_labels(self, more: Ids) -> Candidates:
         """Return the same candidates with more labels, given by their ids, that are candidates of no instance."""

@@ -141,6 +141,8 @@ def _check_sizes(chosen: Chosen, n_instances: int | None, n_labels: int | None, 
     came = " and ".join(str(came) for _, _, came in wrong)
     is_transposed = chosen.shape == (n_labels, n_instances)
     remedy = " One of the two is transposed; use its transpose (.T)." if is_transposed else ""
+    if not is_transposed and n_instances not in (None, chosen.n_instances):
+        remedy = " Give the ids of both, to match them by id."
     msg = f"{name} must have the {rule} of {like}. Got {came}.{remedy}"
     raise InputError(msg)
 

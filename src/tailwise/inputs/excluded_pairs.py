@@ -13,11 +13,13 @@ import scipy.sparse as sp
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import input_errors_of
 from tailwise.errors import InputError, UnknownIdsWarning
+from tailwise.inputs.by_position import warn_of_positions
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import is_integer
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.id_tables import read_table
 from tailwise.inputs.ids import Ids, describe_kinds
+from tailwise.inputs.joining import Space
 from tailwise.inputs.matrices import as_array, as_indicator
 from tailwise.inputs.table_columns import is_table
 from tailwise.kernels.rows import Excluded, mark_excluded
@@ -44,14 +46,14 @@ REMEDY = "Give a sparse or boolean matrix of the pairs, a table of ids, or a lis
 
 
 def read_excluded(exclude: Any, candidates: Candidates, columns: Any = None) -> Excluded:
-    """Read what must not be selected, in any form that `select` takes, in the order of the candidates.
+    """Read what must not be selected, in any form that `select` takes, in the order of the candidates; None: nothing.
 
     If a table or file has the columns that were named for the probabilities, it is read by these.
     """
     from tailwise.inputs.paths import id_columns_there  # imports every format
 
-    if isinstance(exclude, Excluded):
-        return exclude
+    if exclude is None or isinstance(exclude, Excluded):
+        return NOTHING_EXCLUDED if exclude is None else exclude
     if isinstance(exclude, (str, os.PathLike)):
         return _from_file(exclude, candidates, id_columns_there(exclude, columns))
     if is_table(exclude):
@@ -70,6 +72,7 @@ def read_excluded(exclude: Any, candidates: Candidates, columns: Any = None) -> 
     array = exclude if isinstance(exclude, np.ndarray) and exclude.ndim == 1 else as_array(exclude, "exclude")
     if array.ndim == 1 and not sp.issparse(array):
         return _from_labels(array.tolist(), candidates)
+    warn_of_positions(_space_of(candidates), Space("exclude"))
     return _from_matrix(array, candidates)
 
 
@@ -119,8 +122,13 @@ def _from_chosen(chosen: Chosen, candidates: Candidates) -> Excluded:
     names = chosen.label_names if candidates.label_names is not None else None
     n, m = candidates.shape
     _check_shape((n if ids is not None else chosen.n_instances, m if names is not None else chosen.n_labels), (n, m))
+    warn_of_positions(_space_of(candidates), Space("exclude", chosen.instance_ids, chosen.label_names))
     contents = Contents(chosen.to_csr(), label_names=names, instance_names=ids)
     return _from_entries(contents, candidates, from_table=False)
+
+
+def _space_of(candidates: Candidates) -> Space:
+    return Space("probabilities", candidates.instance_ids, candidates.label_names)
 
 
 def _from_matrix(matrix: Any, candidates: Candidates) -> Excluded:
@@ -143,6 +151,9 @@ def _from_file(path: Any, candidates: Candidates, columns: dict[str, str] | None
 
     with input_errors_of(path):
         contents = load_contents(path, columns=columns)
+        if not contents.is_open:
+            given = Space("exclude", contents.instance_names, contents.label_names)
+            warn_of_positions(_space_of(candidates), given)
         return _from_entries(contents, candidates, from_table=contents.is_open)
 
 

@@ -27,6 +27,9 @@ class Ids(Sequence[Any]):
         One id for each instance or label. Ids are kept with their type: 1 and "1" are different ids.
     what : str
         What the ids are of, for error messages.
+    by_appearance : bool
+        Whether they stand in the order in which the entries of a table or a file first name them, so that nobody has
+        chosen their positions.
 
     Examples
     --------
@@ -36,10 +39,11 @@ class Ids(Sequence[Any]):
     ('bob', array([ 2, -1]))
     """
 
-    def __init__(self, values: Iterable[Any], what: str = "instance") -> None:
+    def __init__(self, values: Iterable[Any], what: str = "instance", *, by_appearance: bool = False) -> None:
         self.values = _as_values(values, what)
         self.values.flags.writeable = False
         self.what = what
+        self.by_appearance = by_appearance or getattr(values, "by_appearance", False)
 
     @classmethod
     def of(cls, values: Any, what: str = "instance") -> Ids | None:
@@ -72,9 +76,9 @@ class Ids(Sequence[Any]):
             self._numbers  # noqa: B018
         return self
 
-    def take(self, positions: NDArray) -> Ids:
+    def take(self, positions: NDArray | slice) -> Ids:
         """Return the ids at some positions."""
-        return Ids(self.values[positions], self.what)
+        return Ids(self.values[positions], self.what, by_appearance=self.by_appearance)
 
     def _search(self, values: NDArray) -> NDArray:
         if len(self) == 0:
@@ -127,7 +131,7 @@ class Ids(Sequence[Any]):
     def __getitem__(self, position: slice) -> Ids: ...
     def __getitem__(self, position: Any) -> Any:
         if isinstance(position, slice):
-            return Ids(self.values[position], self.what)
+            return self.take(position)
         value = self.values[position]
         return value.item() if self.values.dtype.kind in "iufb" else value
 
@@ -143,7 +147,7 @@ class Ids(Sequence[Any]):
         return hash(tuple(self.values.tolist()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.values, self.what)
+        return type(self), (self.values, self.what), {"by_appearance": self.by_appearance}
 
     def __repr__(self) -> str:
         some = ", ".join(repr(value) for value in self[:3])

@@ -1,18 +1,19 @@
 """Several inputs joined by id: their instances and labels put in the order of the first one.
 
-Inputs without ids are joined by position, as rows and columns of matrices are.
+Inputs without ids are joined by position, as rows and columns of matrices are; `by_position.py` warns of doubtful ones.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
 from tailwise.errors import InputError, UnknownIdsWarning
+from tailwise.inputs.by_position import warn_of_positions
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.id_tables import TableEntries, read_table
 from tailwise.inputs.ids import Ids, describe_kinds
@@ -50,11 +51,15 @@ class Space:
         otherwise they are refused.
         """
         chosen = self.number_by_id(as_chosen(selection, name)) if is_table(selection) else selection
+        given = Space(name, getattr(chosen, "instance_ids", None), getattr(chosen, "label_names", None))
+        warn_of_positions(self, given)
         if not isinstance(chosen, Chosen):
             return chosen
         labels = self._place_rows(chosen, name, may_have_more=may_have_more)
         labels, n_labels = self._place_labels(chosen, labels, name)
-        return chosen if labels is chosen.labels else Chosen(labels, n_labels, is_ranked=chosen.is_ranked)
+        if labels is chosen.labels:
+            return chosen
+        return Chosen(labels, n_labels, is_ranked=chosen.is_ranked).with_ids(self.instance_ids, self.label_names)
 
     def number_by_id(self, chosen: Chosen) -> Chosen:
         """Treat the numbers of a selection from a table, or a file of entries, as ids if the ids here are integers."""
@@ -112,17 +117,23 @@ class Space:
     def read_priors(self, priors: LabelPriors) -> LabelPriors:
         """Return training frequencies of these labels; a label that is not in the training data has frequency 0."""
         given = priors.label_names
+        warn_of_positions(replace(self, instance_ids=None), Space("priors", label_names=given))
         if given is None or self.label_names is None or np.array_equal(given.values, self.label_names.values):
             return priors
         numbers = given.positions_of(self.label_names)
         if (numbers < 0).all():
             _refuse_nothing("label", given, self.label_names, "priors", self.name)
         counts = np.where(numbers >= 0, priors.counts[numbers], 0.0)
-        return LabelPriors(counts, priors.n_instances).with_names(self.label_names)
+        joined = LabelPriors(counts, priors.n_instances).with_names(self.label_names)
+        n_absent = int((numbers < 0).sum())
+        n_unknown = len(given) - (len(numbers) - n_absent)
+        joined.messages = _describe_unknown(self.name, n_unknown, n_absent)
+        return joined
 
     def read_totals(self, totals: Any) -> Any:
         """Return totals with the labels of this space, which must include all of theirs."""
         given = LabelNames.of(getattr(totals, "label_names", None))
+        warn_of_positions(replace(self, instance_ids=None), Space("context", label_names=given))
         if given is None or self.label_names is None or np.array_equal(given.values, self.label_names.values):
             return totals
         numbers = given.positions_of(self.label_names)
@@ -134,6 +145,16 @@ class Space:
         """Say that an input has no label in common with this one."""
         assert self.label_names is not None
         _refuse_nothing("label", given, self.label_names, name, self.name)
+
+
+def _describe_unknown(name: str, n_unknown: int, n_absent: int) -> tuple[str, ...]:
+    """Say how many labels only one of priors and another input has."""
+    parts = []
+    if n_unknown:
+        parts.append(f"{n_unknown:,} labels of priors are not in {name} and are left out")
+    if n_absent:
+        parts.append(f"{n_absent:,} labels of {name} are not in priors and count as never seen in training")
+    return (f"Labels of priors, matched by id: {'; '.join(parts)}.",) if parts else ()
 
 
 def _are_integers(ids: Ids | None) -> bool:

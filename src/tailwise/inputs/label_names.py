@@ -50,8 +50,8 @@ class LabelNames(Ids):
     (1, 'Moon')
     """
 
-    def __init__(self, ids: Iterable[Any], titles: Iterable[str] | None = None) -> None:
-        super().__init__(ids, "label")
+    def __init__(self, ids: Iterable[Any], titles: Iterable[str] | None = None, *, by_appearance: bool = False) -> None:
+        super().__init__(ids, "label", by_appearance=by_appearance)
         self.titles = None if titles is None else tuple(titles)
         for name in (*(() if self.values.dtype.kind in "iu" else self.values), *(self.titles or ())):
             if isinstance(name, str) and not is_text(name):
@@ -100,7 +100,7 @@ class LabelNames(Ids):
         if self.titles is not None:
             more = getattr(others, "titles", None) or [""] * len(others)
             titles = [*self.titles, *(more[position] for position in positions)]
-        return LabelNames([*self.ids, *others.take(positions)], titles)
+        return LabelNames([*self.ids, *others.take(positions)], titles, by_appearance=self.by_appearance)
 
     def _refuse_twice(self, value: Any) -> NoReturn:
         msg = f"label names must be unique. Got {value!r} twice. Give each label its own identifier."
@@ -113,7 +113,7 @@ class LabelNames(Ids):
         return super().__hash__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LabelNames, (self.values, self.titles)
+        return LabelNames, (self.values, self.titles), {"by_appearance": self.by_appearance}
 
     def __repr__(self) -> str:
         return f"LabelNames({len(self):,} labels{'' if self.titles is None else ', with titles'})"

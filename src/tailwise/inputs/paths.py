@@ -150,15 +150,23 @@ class Source:
         return self.load_like(selection, same_instances=False, columns=columns).chosen(selection)
 
     def read_priors(self, priors: Any) -> LabelPriors | None:
-        """Read training frequencies of the same labels, from a priors file or from training labels (path or matrix)."""
+        """Read training frequencies, from a priors file or from training labels (path or matrix).
+
+        They have the labels of this source, or labels with ids of their own, which :class:`Space` joins.
+        """
         if priors is None:
             return None
         if not is_path(priors):
             return LabelPriors.from_labels(priors)
         if is_priors_file(priors):
             return load_priors(priors)
-        contents = self.load_like(priors, same_instances=False)
-        return LabelPriors.from_labels(as_labels(contents.matrix, priors)).with_names(contents.label_names)
+        contents = load_contents(priors)
+        if contents.label_names is None:
+            contents = self.load_like(priors, same_instances=False)
+        elif self.contents is not None and self.names is None:
+            _refuse(priors, self.path)
+        found, names = LabelPriors.from_labels(as_labels(contents.matrix, priors)), contents.label_names or self.names
+        return found.with_names(names if names is not None and len(names) == found.n_labels else None)
 
 
 def _are_ones(values: NDArray) -> bool:

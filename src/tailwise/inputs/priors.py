@@ -46,6 +46,7 @@ class LabelPriors:
     """
 
     label_names: LabelNames | None = None  # the ids of the labels, if known
+    messages: tuple[str, ...] = ()  # how many labels were not known on either side, where they were joined by id
 
     def __init__(self, counts: Any, n_instances: int) -> None:
         self.counts: NDArray = as_dense(counts, "counts")
@@ -77,7 +78,7 @@ class LabelPriors:
             msg = f"label_names must hold one name for each of the {self.n_labels} labels. Got {len(label_names)}."
             raise InputError(msg)
         priors = LabelPriors(self.counts, self.n_instances)
-        priors.label_names = label_names
+        priors.label_names, priors.messages = label_names, self.messages
         return priors
 
     @property

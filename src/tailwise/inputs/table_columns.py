@@ -152,7 +152,7 @@ def factorise(frame: Any, column: Any, part: str, source: str) -> tuple[NDArray,
         raise InputError(msg)
     _refuse_surrogates(codes, values, column, source)
     _refuse_equal_numbers(frame[column], codes, values, source)
-    return codes.astype(np.int32, copy=False), Ids(values, part)
+    return codes.astype(np.int32, copy=False), Ids(values, part, by_appearance=True)
 
 
 def _refuse_surrogates(codes: NDArray, values: NDArray, column: Any, source: str) -> None:

@@ -187,7 +187,7 @@ def evaluate(
         expected = expect_metrics(names, given, judged_labels, k, label_priors, propensity, by_instance.hits, **options)
     title = f"Evaluation of {true.shape[0]:,} instances and {true.shape[1]:,} labels" + (f" at k={k}" if k else "")
     counts = None if label_priors is None else label_priors.counts
-    notes = _explain(joined, averaged, labels)
+    notes = (*_explain(joined, averaged, labels), *(() if label_priors is None else label_priors.messages))
     return Evaluation(values, averaged, title, counts, edges, expected, joined.instance_ids, joined.label_names, notes)
 
 

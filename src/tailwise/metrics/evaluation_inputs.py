@@ -72,7 +72,7 @@ def read_priors(priors: Any, truth: Source, joined: Joined | None = None) -> Lab
     if label_priors is not None and label_priors.n_labels != n_labels:
         msg = f"priors covers {label_priors.n_labels} labels, truth has {n_labels}. Give the priors of the same labels."
         raise InputError(msg)
-    return label_priors
+    return label_priors if label_priors is None else label_priors.with_names(None)  # of the labels of truth now
 
 
 def read_filter(filter: Any, truth: Source, joined: Joined) -> NDArray | None:

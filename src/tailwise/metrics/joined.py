@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tailwise.errors import InputError
+from tailwise.inputs.by_position import warn_of_positions
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.ids import Ids
@@ -53,8 +54,13 @@ class Joined:
         """Read probabilities of these instances and labels, matched by id if they have ids, otherwise by position."""
         there = columns_there(probabilities, columns)
         if there is None and is_path(probabilities) and source.contents is not None and self.rows_of_truth is None:
-            return source.read_matrix(probabilities)
+            contents = source.load_like(probabilities)
+            warn_of_positions(self.space, Space("probabilities", contents.instance_names, contents.label_names))
+            return contents.matrix
         given = _read_candidates(probabilities, there)
+        ids = None if given is None else given.instance_ids
+        names = None if given is None else given.label_names
+        warn_of_positions(self.space, Space("probabilities", ids, names))
         if given is None:
             return self._at_rows(probabilities)
         matrix, own = given.to_csr(), self.label_names
@@ -97,6 +103,8 @@ def take_rows(matrix: sp.csr_array, rows: NDArray) -> sp.csr_array:
 
 def join(source: Source, chosen: Chosen, instances: str) -> Joined:
     """Join truth and selection: labels by id or number, instances by id or position."""
+    own = Space("selection", chosen.instance_ids, chosen.label_names)
+    warn_of_positions(Space("truth", source.instance_ids, source.names), own)
     joined = _join_labels(source, chosen)
     known, selected = source.instance_ids, chosen.instance_ids
     if known is None or selected is None:
@@ -133,8 +141,10 @@ def _place(joined: Joined, known: Ids, selected: Ids, of_truth: NDArray, of_sele
 
 def _join_labels(source: Source, chosen: Chosen) -> Joined:
     known, selected, truth = source.names, chosen.label_names, source.matrix
-    if known is None or selected is None or np.array_equal(known.values, selected.values):
+    if known is None or selected is None:
         return Joined(truth, chosen, label_names=known if selected is None else selected)
+    if np.array_equal(known.values, selected.values):
+        return Joined(truth, chosen, label_names=LabelNames(known, selected.titles or known.titles))
     names = known.extended(selected)
     if len(names) == len(known) + len(selected):
         Space("truth", label_names=known).refuse_no_label(selected, "selection")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tailwise.datasets.formats.read_write import as_labels
 from tailwise.errors import InputError
+from tailwise.inputs.by_position import warn_of_positions
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.joining import Space, common_rows, renumber_columns
 from tailwise.inputs.paths import Source, id_columns_there, is_path
@@ -71,10 +72,12 @@ def place_truth(probabilities: Source, truth: Any) -> PlacedTruth:
     matrix = _place_labels(known, candidates)
     own, given = candidates.instance_ids, known.instance_ids
     n, n_given = candidates.n_instances, matrix.shape[0]
-    if own is None or given is None or own == given:
-        if n != n_given:
-            msg = f"probabilities must have the {n_given} instances of truth. Got {n}. Give the ids of both."
-            raise InputError(msg)
+    is_in_order = own is None or given is None or own == given
+    if is_in_order and n != n_given:
+        msg = f"probabilities must have the {n_given} instances of truth. Got {n}. Give the ids of both."
+        raise InputError(msg)
+    warn_of_positions(Space("probabilities", own, candidates.label_names), Space("truth", given, known.names))
+    if own is None or given is None or is_in_order:
         return PlacedTruth(candidates, matrix, np.ones(n, dtype=bool), n)
     rows, _ = common_rows(given, own, "truth", "probabilities")
     return PlacedTruth(candidates, take_rows(matrix, rows), rows >= 0, n_given)

@@ -81,13 +81,12 @@ def resolve(request: Request) -> Problem:
     candidates = find_candidates(source, request.columns, request.context)
     if not isinstance(source.matrix, Candidates):  # these keep the type of their probabilities
         candidates = candidates.widened()
-    excluded = NOTHING_EXCLUDED
-    if request.exclude is not None:
-        excluded = read_excluded(request.exclude, candidates, request.columns)
+    excluded = read_excluded(request.exclude, candidates, request.columns)
     origin = _check_origin(request, candidates, source, excluded)
     priors = read_priors(request.priors, source, candidates)
     if priors is not None and priors.n_labels == candidates.n_labels and request.condition_positives is None:
         warn_of_density(candidates, priors)
+    candidates = candidates if priors is None else candidates.with_messages(priors.messages)
     utility = as_utility(request.utility, priors)
     given = origin if not isinstance(origin, str) else None
     n_instances, instance_ids = candidates.n_instances, candidates.instance_ids

@@ -53,6 +53,11 @@ class IdNumbers:
         return tuple(self._numbers if self._values is None else self._values.values(0, len(self._values)))
 
     @property
+    def is_open(self) -> bool:
+        """Whether the column alone says which ids there are, in the order in which they appear."""
+        return not self._is_closed
+
+    @property
     def n_seen(self) -> int:
         if not self.uses_names:
             return self._most
@@ -62,9 +67,8 @@ class IdNumbers:
         """The ids of the instances from first to last - 1."""
         if not self.uses_names:
             return None
-        if self._values is not None:
-            return Ids(self._values.values(first, last))
-        return Ids(list(self._numbers)[first:last])
+        listed = list(self._numbers)[first:last] if self._values is None else self._values.values(first, last)
+        return Ids(listed, by_appearance=self.is_open)
 
     def call(self, number: int) -> str:
         """Return the value in the file for a number, for error messages."""

@@ -185,7 +185,7 @@ class _Collected:
             self._width,
             self._path,
             first_line=self._first_line,
-            label_names=LabelNames(self._numbers) if self._uses_names else None,
+            label_names=LabelNames(self._numbers, by_appearance=True) if self._uses_names else None,
         )
         contents = replace(contents, is_open=True, instance_names=self._name_instances())
         self._n_taken += self.n_rows

@@ -219,7 +219,8 @@ class EntryReader:
         if not self._labels.uses_names:
             return None
         if self._label_names is None or len(self._label_names) < self._labels.n_seen:
-            self._label_names = LabelNames(self._labels.names or (), self._titles)
+            names, is_open = self._labels.names or (), self._labels.is_open
+            self._label_names = LabelNames(names, self._titles, by_appearance=is_open)
         return self._label_names
 
     def _read_values(self, column: Any, size: int) -> NDArray:
