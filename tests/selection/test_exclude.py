@@ -259,7 +259,8 @@ def test_filled_labels_of_an_earlier_selection_are_excluded_too():
 
 def test_an_earlier_selection_without_ids_is_matched_by_position():
     first = tw.select(scores_of("wxyz", "abcde", lambda n: range(n)), "macro-f1", 2)
-    second = tw.select(PROBABILITIES, "macro-f1", 2, exclude=first)
+    with pytest.warns(UnknownIdsWarning, match=r"exclude lists its instances and labels by id, such as 'w' and 'a'"):
+        second = tw.select(PROBABILITIES, "macro-f1", 2, exclude=first)
     assert not (pairs_of(first) & pairs_of(second)).any()
     with pytest.raises(
         InputError, match=r"exclude must have the 3 instances and 5 labels of probabilities\. Got 4 and 5"

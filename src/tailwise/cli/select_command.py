@@ -160,7 +160,7 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
     written = names_to_write(options.output, names, are_needed=contents.label_names is not None)
     candidates = Candidates.of(source.probabilities).with_names(names, source.instance_ids).widened()
     priors = priors if priors is None else space_of(candidates).read_priors(priors)
-    exclude = read_excluded(options.exclude, candidates, options.columns)
+    exclude = None if options.exclude is None else read_excluded(options.exclude, candidates, options.columns)
     candidates = candidates if options.top is None else candidates.keep_top(options.top)
     with engine_for(options) as engine:
         selection = select(

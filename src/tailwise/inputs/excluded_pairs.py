@@ -46,14 +46,14 @@ REMEDY = "Give a sparse or boolean matrix of the pairs, a table of ids, or a lis
 
 
 def read_excluded(exclude: Any, candidates: Candidates, columns: Any = None) -> Excluded:
-    """Read what must not be selected, in any form that `select` takes, in the order of the candidates; None: nothing.
+    """Read what must not be selected, in any form that `select` takes, in the order of the candidates.
 
     If a table or file has the columns that were named for the probabilities, it is read by these.
     """
     from tailwise.inputs.paths import id_columns_there  # imports every format
 
-    if exclude is None or isinstance(exclude, Excluded):
-        return NOTHING_EXCLUDED if exclude is None else exclude
+    if isinstance(exclude, Excluded):
+        return exclude
     if isinstance(exclude, (str, os.PathLike)):
         return _from_file(exclude, candidates, id_columns_there(exclude, columns))
     if is_table(exclude):

@@ -21,7 +21,7 @@ from tailwise.kernels.rows import find_positions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Totals", "known_slots"]
+__all__ = ["Totals", "check_totals", "known_slots"]
 
 KIND, VERSION = "tailwise totals", 1
 # Relative amount by which rounding may push a difference below 0.
@@ -264,3 +264,30 @@ def _check(path: Any, arrays: dict[str, NDArray], names: LabelNames | None) -> T
         raise FileError(msg)
     parts: dict[str, Any] = {name: float(array) if array.ndim == 0 else array for name, array in numbers.items()}
     return Totals(**{"log_failure": None, **parts}, label_names=names)
+
+
+def check_totals(context: Totals) -> None:
+    """Refuse numbers that no selection can have, which were put together by hand or read from an edited file."""
+    arrays = [context.t, context.q, context.p, context.known_t, context.known_p]
+    failure = np.zeros(context.n_labels) if context.log_failure is None else context.log_failure
+    fits = all(np.shape(array) == (context.n_labels,) for array in (*arrays, failure))
+    if fits:
+        t, q, p, known_t, known_p = arrays
+        slack = 1e-9 * (1.0 + context.n_instances)
+        orders: list[tuple[Any, Any]] = [
+            (0.0, known_t),
+            (known_t, t),
+            (t, q),
+            (t, p),
+            (known_p, p),
+            (p, context.n_instances),
+            (failure, 0.0),
+        ]
+        fits = all(bool(np.all(np.subtract(low, high) <= slack)) for low, high in orders)
+    sizes = (context.n_instances, context.n_slots)
+    if not (fits and np.isfinite(arrays).all() and all(0 <= size < np.inf for size in sizes)):
+        msg = (
+            "context must hold the totals of a selection: finite numbers with 0 <= t <= q, t <= p <= n_instances and "
+            "log_failure <= 0. Got others. Make it by Totals.of or selection.totals."
+        )
+        raise InputError(msg)

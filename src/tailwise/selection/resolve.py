@@ -27,7 +27,7 @@ from tailwise.inputs.joining import Space
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import as_dense
 from tailwise.inputs.paths import Source
-from tailwise.inputs.totals import Totals
+from tailwise.inputs.totals import Totals, check_totals
 from tailwise.inputs.wide_tables import values_by_id
 from tailwise.selection.bca import bca, start, visiting_order, warm_up
 from tailwise.selection.greedy import greedy
@@ -81,7 +81,9 @@ def resolve(request: Request) -> Problem:
     candidates = find_candidates(source, request.columns, request.context)
     if not isinstance(source.matrix, Candidates):  # these keep the type of their probabilities
         candidates = candidates.widened()
-    excluded = read_excluded(request.exclude, candidates, request.columns)
+    excluded = NOTHING_EXCLUDED
+    if request.exclude is not None:
+        excluded = read_excluded(request.exclude, candidates, request.columns)
     origin = _check_origin(request, candidates, source, excluded)
     priors = read_priors(request.priors, source, candidates)
     if priors is not None and priors.n_labels == candidates.n_labels and request.condition_positives is None:
@@ -259,7 +261,7 @@ def check_context(context: Any, utility: Utility, candidates: Candidates) -> Tot
     if context.n_labels != n_labels:
         msg = f"context covers {context.n_labels} labels, probabilities has {n_labels}. Give totals of the same labels."
         raise InputError(msg)
-    _check_totals(context)
+    check_totals(context)
     if context.log_failure is None and any(term.is_coverage for _, term in utility.terms):
         msg = (
             "context must hold failure probabilities, which coverage needs. Got none. Make it by "
@@ -267,33 +269,6 @@ def check_context(context: Any, utility: Utility, candidates: Candidates) -> Tot
         )
         raise InputError(msg)
     return context
-
-
-def _check_totals(context: Totals) -> None:
-    """Refuse numbers that no selection can have, which were put together by hand or read from an edited file."""
-    arrays = [context.t, context.q, context.p, context.known_t, context.known_p]
-    failure = np.zeros(context.n_labels) if context.log_failure is None else context.log_failure
-    fits = all(np.shape(array) == (context.n_labels,) for array in (*arrays, failure))
-    if fits:
-        t, q, p, known_t, known_p = arrays
-        slack = 1e-9 * (1.0 + context.n_instances)
-        orders: list[tuple[Any, Any]] = [
-            (0.0, known_t),
-            (known_t, t),
-            (t, q),
-            (t, p),
-            (known_p, p),
-            (p, context.n_instances),
-            (failure, 0.0),
-        ]
-        fits = all(bool(np.all(np.subtract(low, high) <= slack)) for low, high in orders)
-    sizes = (context.n_instances, context.n_slots)
-    if not (fits and np.isfinite(arrays).all() and all(0 <= size < np.inf for size in sizes)):
-        msg = (
-            "context must hold the totals of a selection: finite numbers with 0 <= t <= q, t <= p <= n_instances and "
-            "log_failure <= 0. Got others. Make it by Totals.of or selection.totals."
-        )
-        raise InputError(msg)
 
 
 def check_condition_positives(given: Any, own: NDArray, n_instances: int, priors: LabelPriors | None) -> NDArray:
