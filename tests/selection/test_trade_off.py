@@ -9,6 +9,7 @@ from reference import utilities
 from selection import semi
 
 import tailwise as tw
+from tailwise.cli.main import main
 from tailwise.errors import InputError
 from tailwise.experiments.trade_off import PAPER_ALPHAS
 from tailwise.utilities import WeightedInstance, as_utility
@@ -199,3 +200,29 @@ def test_truth_in_a_file_is_matched_by_name(tmp_path):
         tw.load(tmp_path / "p.jsonl", label_names=names), "precision", "macro-f1", 2, alphas=[0.5], truth=TRUTH
     )
     assert by_file.points[0].first == pytest.approx(by_array.points[0].first)
+
+
+def test_exclusions_hold_at_every_point(tmp_path, capsys):
+    pandas = pytest.importorskip("pandas")
+    matrix = np.random.default_rng(5).random((12, 6))
+    rows, labels = np.nonzero(matrix)
+    scores = pandas.DataFrame({"who": rows + 100, "what": [f"i{j}" for j in labels], "score": matrix[rows, labels]})
+    bought = scores[scores["score"] > 0.7][["who", "what"]]
+    scores.to_csv(tmp_path / "scores.csv", index=False)
+    bought.to_csv(tmp_path / "bought.csv", index=False)
+    options = {"alphas": [0, 0.5, 1], "instance": "who", "label": "what"}
+    curve = tw.trade_off(scores, "precision", "macro-f1", 2, exclude=bought, **options)
+    for point in curve.points:
+        found = point.selection.to_frame("pandas")
+        chosen = set(zip(found["instance"], found["label"], strict=True))
+        assert not chosen & set(zip(bought["who"], bought["what"], strict=True))
+        options = {"exclude": bought, "instance": "who", "label": "what"}
+        alone = tw.select(scores, f"{1 - point.alpha}*precision + {point.alpha}*macro-f1", 2, **options)
+        np.testing.assert_array_equal(point.selection.labels, alone.labels)
+        assert alone.expected == pytest.approx((1 - point.alpha) * point.first + point.alpha * point.second)
+    files = [str(tmp_path / name) for name in ("scores.csv", "bought.csv")]
+    words = ["trade-off", files[0], "-k", "2", "--alphas", "0,0.5,1", "--columns", "who,what,score", "--max-drop", "0.1"]
+    assert main([*words, "--exclude", files[1]]) == 0
+    printed = capsys.readouterr().out
+    assert str(curve) in printed
+    assert f"--exclude {files[1]} -o chosen.npz" in printed

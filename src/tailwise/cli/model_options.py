@@ -54,7 +54,7 @@ def add_column_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup
         "--text-column",
         default="text",
         metavar="NAME",
-        help="column of texts in CSV, TSV, JSONL (default: %(default)s)",
+        help="column of texts in CSV, TSV, JSONL (default: %(default)s); several, as title,abstract, make one text",
     )
     if labels:
         names = "labels, subjects, subject_uris or tags"

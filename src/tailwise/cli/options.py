@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import math
 import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tailwise.models.calibrator import Calibrator
+    from tailwise.selection import Selection
 
 SEARCH_OPTIONS = (
     *("method", "expectation", "init", "tolerance", "max_passes", "group_size", "fill"),
@@ -100,6 +102,21 @@ def read_search_options(options: argparse.Namespace) -> dict[str, Any]:
     values = {name: getattr(options, name) for name in SEARCH_OPTIONS}
     values["condition_positives"] = "priors" if options.condition_positives == "priors" else None
     return values
+
+
+def add_max_seconds_option(parser: argparse.ArgumentParser) -> None:
+    """Add the time limit of a search whose result is written; see :func:`is_out_of_time`."""
+    what = "stop the search after this many seconds, and write the best selection so far (exit code 4)"
+    parser.add_argument("--max-seconds", type=float, metavar="S", help=what)
+
+
+def is_out_of_time(selection: Selection, options: argparse.Namespace) -> bool:
+    """Whether a search was stopped by its time limit, of which the user is then told."""
+    if options.max_seconds is None or selection.converged or selection.passes >= options.max_passes:
+        return False
+    words = "stopped after --max-seconds %g; the best selection so far was written"
+    logging.getLogger("tailwise.cli").warning(words, options.max_seconds)
+    return True
 
 
 def parse_budget(text: str) -> int | None:

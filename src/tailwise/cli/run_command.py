@@ -6,16 +6,19 @@ import argparse
 import logging
 from typing import Any
 
+from tailwise.cli.exit_codes import DONE, NOT_IN_TIME
 from tailwise.cli.model_options import add_column_options, add_model_options, read_model_options
 from tailwise.cli.options import (
     add_calibration_options,
     add_command,
     add_json_option,
+    add_max_seconds_option,
     add_names_options,
     add_propensity_option,
     add_search_options,
     build_calibrator,
     check_sizes,
+    is_out_of_time,
     parse_budget,
     read_search_options,
     settle_calibration,
@@ -63,6 +66,7 @@ def add_parser(commands: Any) -> None:
     add_names_options(parser)
     add_propensity_option(parser, "those of the benchmark that the sizes of the data match, otherwise 0.55 1.5")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it contains an earlier run")
+    add_max_seconds_option(parser)
     add_json_option(parser)
     add_search_options(parser, on_tree=True)
     add_model_options(parser)
@@ -96,6 +100,7 @@ def _run(options: argparse.Namespace) -> int:
         "label_column",
         "label_names",
         "language",
+        "max_seconds",
     )
     try:
         done = run_all(
@@ -113,4 +118,4 @@ def _run(options: argparse.Namespace) -> int:
         print(as_json({"command": "run", "output": options.output, **done.record}), end="")
     elif not options.quiet:
         print(f"{done.summary()}\neverything is in {options.output}")
-    return 0
+    return NOT_IN_TIME if is_out_of_time(done.selection, options) else DONE

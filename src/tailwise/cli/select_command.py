@@ -13,9 +13,11 @@ from tailwise.cli.options import (
     add_command,
     add_json_option,
     add_label_weights_option,
+    add_max_seconds_option,
     add_names_options,
     add_search_options,
     check_not_input,
+    is_out_of_time,
     parse_budget,
     read_search_options,
 )
@@ -92,8 +94,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--top", type=int, metavar="N", help="use only the N most probable labels of each instance")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
     parser.add_argument("--keep-partial", action="store_true", help="after Ctrl-C, write the best selection so far")
-    seconds = "stop the search after this many seconds, and write the best selection so far (exit code 4)"
-    parser.add_argument("--max-seconds", type=float, metavar="S", help=seconds)
+    add_max_seconds_option(parser)
     add_cluster_options(parser)
     kept = "folder for a checkpoint of every pass: if killed, the same command continues from it; removed at the end"
     parser.add_argument("--checkpoint", metavar="DIR", help=kept)
@@ -135,8 +136,7 @@ def _run_on_files(options: argparse.Namespace) -> int:
         LOG.info(_summary(selection, options))
     if selection.interrupted:
         return INTERRUPTED
-    if options.max_seconds is not None and not selection.converged and selection.passes < options.max_passes:
-        LOG.warning("stopped after --max-seconds %g; the best selection so far was written", options.max_seconds)
+    if is_out_of_time(selection, options):
         return NOT_IN_TIME
     if options.checkpoint is not None:
         remove_checkpoint(options.checkpoint)

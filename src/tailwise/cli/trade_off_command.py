@@ -44,6 +44,7 @@ def add_parser(commands: Any) -> None:
     add_columns_option(parser)
     parser.add_argument("--truth", metavar="FILE", help="true labels, for realised values")
     parser.add_argument("--priors", metavar="FILE", help="training labels, or priors.npz of a run")
+    parser.add_argument("--exclude", metavar="FILE", help="pairs that must not come out, as for tailwise select")
     parser.add_argument(
         "--max-drop", type=float, metavar="SHARE", help="recommend a point: largest acceptable loss of the first"
     )
@@ -77,7 +78,8 @@ def _run(options: argparse.Namespace) -> int:
     if best is not None:
         print(
             f"\nat most {options.max_drop:.1%} less {curve.first}: alpha {best.alpha:g}\n"
-            f'tailwise select {options.probabilities} -u "{best.selection.utility}" -k {options.k} -o chosen.npz'
+            f'tailwise select {options.probabilities} -u "{best.selection.utility}" -k {options.k} '
+            f"{'' if options.exclude is None else f'--exclude {options.exclude} '}-o chosen.npz"
         )
     return 0
 
@@ -86,16 +88,17 @@ def _compute(options: argparse.Namespace) -> Curve:
     from tailwise.experiments.trade_off import check_alphas, trade_off
     from tailwise.progress import track
 
-    alphas = check_alphas(options.alphas)
+    alphas, probabilities = check_alphas(options.alphas), _read_columns(options)
     with track(total=len(alphas), title="trade-off", unit="mixtures", shown=options.progress, leave=False) as bar:
         return trade_off(
-            _read_columns(options),
+            probabilities,
             options.first,
             options.second,
             options.k,
             alphas=alphas,
             truth=_read_truth(options),
             priors=options.priors,
+            exclude=_read_excluded(options, probabilities),
             on_done=lambda point: bar.update(),
             **read_search_options(options),
         )
@@ -109,6 +112,15 @@ def _read_columns(options: argparse.Namespace) -> Any:
     if options.columns is None:
         return options.probabilities
     return find_candidates(Source.of(options.probabilities, columns=options.columns), None, None)
+
+
+def _read_excluded(options: argparse.Namespace, probabilities: Any) -> Any:
+    """Read exclusions by the columns that were named, if their file has them; otherwise leave it to be read."""
+    from tailwise.inputs.excluded_pairs import read_excluded
+
+    if options.exclude is None or options.columns is None:
+        return options.exclude
+    return read_excluded(options.exclude, probabilities, options.columns)
 
 
 def _read_truth(options: argparse.Namespace) -> Any:

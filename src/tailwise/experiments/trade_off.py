@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.errors import InputError, extra_needed
+from tailwise.inputs.excluded_pairs import read_excluded
 from tailwise.inputs.paths import Source
 from tailwise.metrics import evaluate
 from tailwise.selection import Selection, expected_utility, select
@@ -123,6 +124,7 @@ def trade_off(
     alphas: Sequence[float] | None = None,
     truth: Any = None,
     priors: Any = None,
+    exclude: Any = None,
     on_done: Callable[[CurvePoint], object] = lambda point: None,
     **options: Any,
 ) -> Curve:
@@ -142,6 +144,8 @@ def trade_off(
         True labels, to compute realised values; joined by id as by :func:`evaluate`. Default: expected values.
     priors : LabelPriors or 0/1 matrix, optional
         For utilities that need them.
+    exclude : table, 0/1 matrix, list of labels, selection or path, optional
+        Pairs that must not be selected, as for :func:`select`, at any point of the curve.
     on_done : callable
         Called with each point when it is done, to show progress.
     **options
@@ -156,6 +160,8 @@ def trade_off(
     candidates = find_candidates(source, columns, options.get("context")).widened()
     priors = read_priors(priors, source, candidates)
     first, second = as_utility(first, priors), as_utility(second, priors)
+    if exclude is not None:  # read once for all points
+        options["exclude"] = read_excluded(exclude, candidates, columns)
     budgets = check_budgets(k, *candidates.shape)
     if budgets is None:
         msg = "k must be an integer, or one integer per instance, for a trade-off. Got None."

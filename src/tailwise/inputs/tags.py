@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from tailwise.errors import InputError
-from tailwise.inputs.label_names import LabelNames
+from tailwise.inputs.label_names import LabelNames, bare_uri
 
-__all__ = ["are_tags", "list_tags", "place_tags"]
+__all__ = ["are_tags", "list_tags", "place_tags", "split_uris"]
 
 ROW_TYPES = (list, tuple, set, frozenset)
 
@@ -28,15 +28,24 @@ def are_tags(labels: Any) -> bool:
 
 
 def list_tags(labels: Any, name: str = "Y") -> list[list[str]]:
-    """Return the names of each instance, each once, in their order."""
+    """Return the names of each instance, each once, in their order; a text of several URIs is several names."""
     rows = []
     for number, row in enumerate(labels):
         names = list(row) if isinstance(row, ROW_TYPES) else [row]
         for each in names:
             if not isinstance(each, str) or not each:
                 _refuse_tag(name, number, each)
+        names = [uri for each in names for uri in split_uris(each)]
         rows.append(sorted(set(names)) if isinstance(row, (set, frozenset)) else list(dict.fromkeys(names)))
     return rows
+
+
+def split_uris(text: str) -> list[str]:
+    """Split URIs that are separated by blanks, each bare or in angle brackets; any other text is one name."""
+    parts = text.split()
+    if not parts or not all("://" in part or (part.startswith("<") and part.endswith(">")) for part in parts):
+        return [text]
+    return [bare_uri(part) for part in parts]
 
 
 def _refuse_tag(name: str, row: int, came: Any) -> NoReturn:

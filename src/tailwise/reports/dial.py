@@ -21,7 +21,8 @@ from tailwise.utilities import Precision, Utility, as_utility
 from tailwise.utilities.utility import Mixture
 
 SHIFT = "shift_to_priors"
-NOT_REPEATED = {"workers", "certify", "progress", "on_interrupt", "priors"}  # do not affect the search
+# Do not affect the search, or would end it at another place each time.
+NOT_REPEATED = {"workers", "certify", "progress", "on_interrupt", "priors", "max_seconds"}
 
 
 def compute_curve(

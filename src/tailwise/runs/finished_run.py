@@ -197,6 +197,8 @@ def _read_selection(found: RunFolder) -> Selection:
         method=record.get("method", str),
         expectation=expectation,
         certificate=certificate,
+        instance_ids=found.instances,
+        label_names=found.names,
     )
 
 

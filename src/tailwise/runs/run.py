@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from tailwise.datasets import load, save
 from tailwise.datasets.formats.disk import file_errors_of
 from tailwise.datasets.formats.output_folders import claimed_folder
 from tailwise.errors import InputError, UtilityError
+from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_choice, check_seed, check_size
 from tailwise.metrics.evaluate import check_propensity
 from tailwise.model_names import MODELS
@@ -34,13 +35,14 @@ from tailwise.runs.run_data import RunData, TextColumns, read_data
 from tailwise.runs.run_folder import MODEL_FILE, RUN_KIND, RUN_RECORD
 from tailwise.runs.steps import Steps, kept_steps
 from tailwise.selection import Selection, select
+from tailwise.selection.observer import check_max_seconds
 from tailwise.selection.resolve import METHODS, check_options
 from tailwise.utilities import LabelPriors, Utility, as_utility
 
 ON_TREE = "tree"
 STARTS = ("top", "random", "greedy")
 # Options of `select` that a run sets itself, or that its record could not hold.
-SET_BY_THE_RUN = ("priors", "progress", "on_interrupt", "context", "engine", "on_pass", "max_seconds")
+SET_BY_THE_RUN = ("priors", "progress", "on_interrupt", "context", "engine", "on_pass")
 
 
 def run(
@@ -53,7 +55,7 @@ def run(
     model: Any = None,
     model_options: Mapping[str, Any] | None = None,
     embeddings: Any = None,
-    text_column: str = "text",
+    text_column: str | Sequence[str] = "text",
     label_column: str | None = None,
     label_names: Any = None,
     language: str | None = None,
@@ -80,8 +82,8 @@ def run(
     data : path, mapping or object
         A folder with a data set in any layout that :func:`tailwise.datasets.open_folder` reads; or ``X``, ``Y``,
         ``X_test`` and, if known, ``Y_test`` and ``label_names``, as keys or attributes. X and X_test are matrices,
-        :class:`SideBySide`, or lists of texts; Y and Y_test are 0/1 matrices, or lists of the names of labels. Without
-        ``Y_test`` nothing is evaluated.
+        :class:`SideBySide`, lists of texts, or tables of columns of texts; Y and Y_test are 0/1 matrices, or lists of
+        the names of labels. Without ``Y_test`` nothing is evaluated.
     utility : Utility or str
         What to maximise, as for :func:`select`; priors are those of the training labels.
     k : int or None
@@ -102,9 +104,10 @@ def run(
     embeddings : Embeddings, str, path or callable, optional
         A text encoder, or its name. The default ensemble then also has neighbours by its vectors and a classifier
         (:class:`TextModel`).
-    text_column, label_column : str
-        Columns of texts and labels, in folders with train.csv, train.tsv or train.jsonl. Labels are in a column named
-        labels, subjects, subject_uris or tags by default.
+    text_column, label_column : str, or several of texts
+        Columns of texts and labels, in folders with train.csv, train.tsv or train.jsonl; several columns of texts,
+        ``"title,abstract"``, make one text. Labels are in a column named labels, subjects, subject_uris or tags by
+        default.
     label_names, language : path or sequence of str, str, optional
         Names of the labels, in place of those in the data; the language of the titles, if a vocabulary has several.
     top : int
@@ -129,7 +132,7 @@ def run(
         Whether to show progress bars on standard error.
     **options
         Other options of :func:`select`, for instance ``expectation``, ``init`` (by name), ``tolerance``,
-        ``max_passes``, ``fill`` and ``condition_positives``.
+        ``max_passes``, ``max_seconds``, ``fill`` and ``condition_positives``.
 
     Returns
     -------
@@ -151,6 +154,7 @@ def run(
     search = _read_search(method=method, certify=certify, seed=seed, workers=workers, **options)
     wish = Wish(model, model_options, embeddings, on_tree=method == ON_TREE)
     calibrator = _prepare(model, calibration, seed)
+    text_column = text_column if isinstance(text_column, str) else ",".join(text_column)
     watch, columns = Stopwatch(), TextColumns(text_column, label_column, label_names, language)
 
     def specify() -> _Task:
@@ -205,6 +209,10 @@ class _Task:
         return self.search["method"] == ON_TREE
 
     @property
+    def is_timed(self) -> bool:
+        return self.search["max_seconds"] is not None
+
+    @property
     def model(self) -> Any:
         return self.choice.model
 
@@ -233,10 +241,11 @@ class _Task:
             check_size("k", self.k, 1, n_labels)
         if not self.is_on_tree:
             check_options(self.utility, self.k, n_labels=n_labels, priors=self.priors, **self.search)
-        elif self.calibrator is not None or self.search["certify"] or self.k is None:
+            check_max_seconds(self.search["max_seconds"])
+        elif self.calibrator is not None or self.search["certify"] or self.k is None or self.is_timed:
             msg = (
-                "method='tree' (--method tree) needs a budget k, and supports neither calibration nor certify. Change "
-                "these options, or use method='auto' (--method auto)."
+                "method='tree' (--method tree) needs a budget k, and supports neither calibration nor certify nor "
+                "max_seconds. Change these options, or use method='auto' (--method auto)."
             )
             raise InputError(msg)
 
@@ -371,8 +380,14 @@ def _predict(task: _Task, model: Any, calibrator: Calibrator | None, steps: Step
 
 
 def _select(task: _Task, model: Any, probabilities: sp.csr_array | None) -> Selection:
-    if probabilities is not None:
-        return select(probabilities, task.utility, task.k, **task.select_options)
+    names, ids = task.data.label_names, task.data.instance_names
+    if probabilities is None:
+        return replace(_select_on_tree(task, model), label_names=names, instance_ids=ids)
+    candidates = Candidates.of(probabilities).with_names(names, ids).widened()
+    return select(candidates, task.utility, task.k, **task.select_options)
+
+
+def _select_on_tree(task: _Task, model: Any) -> Selection:
     assert task.k is not None
     options = {name: task.search[name] for name in ("seed", "condition_positives")}
     tree, rows = model, task.data.X_test

@@ -1,4 +1,4 @@
-"""The configuration of a run as a TOML file, with which ``tailwise run --config`` repeats it."""
+"""The configuration of a run as a TOML file, with which ``tailwise run --config`` repeats it, from any folder."""
 
 from __future__ import annotations
 
@@ -33,11 +33,19 @@ def describe_config(
     if calibration is not None and tuple(calibration["bins"]) != DEFAULT_EDGES:
         return None
     try:
-        options = {"data": os.fspath(data), **_list_options(configuration, seed), **_list_model(configuration, *model)}
+        options = {**_list_options(configuration, seed), **_list_model(configuration, *model)}
+        # Absolute, so that the file serves in every folder.
+        options = {name: os.path.abspath(value) if _is_path(name, value) else value for name, value in options.items()}
+        options = {"data": os.path.abspath(data), **options}
         lines = [f"{name} = {_as_toml(value)}" for name, value in options.items()]
     except TypeError:  # for a value that is neither text nor a number nor a list of these
         return None
     return "\n".join(["# Repeat this run with: tailwise run --config run.toml -o OUT", *lines, ""])
+
+
+def _is_path(option: str, value: Any) -> bool:
+    """Whether an option is a path; an encoder may be given by name or as a folder."""
+    return option == "label-names" or (option == "embeddings" and os.path.exists(value))
 
 
 def _list_options(configuration: Mapping[str, Any], seed: int) -> dict[str, Any]:

@@ -110,6 +110,7 @@ class RunData:
 class TextColumns:
     """The columns of texts and labels in tables and JSON lines; None for a usual name of labels.
 
+    Several columns of texts, separated by commas, make one text.
     Also label names, or their file, that replace those of the data, and the language of titles in a vocabulary.
     """
 

@@ -46,10 +46,7 @@ class Observer:
         if on_pass is not None and not callable(on_pass):
             msg = f"on_pass must be a function of one argument, or None. Got {type(on_pass).__name__}."
             raise InputError(msg)
-        is_number = isinstance(max_seconds, (int, float, np.number)) and not isinstance(max_seconds, bool)
-        if max_seconds is not None and not (is_number and max_seconds > 0):
-            msg = f"max_seconds must be a number above 0, or None for no limit. Got {max_seconds!r}."
-            raise InputError(msg)
+        check_max_seconds(max_seconds)
         self._on_pass, self._max_seconds, self._progress = on_pass, max_seconds, progress
         self._begin = time.perf_counter()
         self._compiled = 0.0 if max_seconds is None else compile_seconds()
@@ -88,3 +85,11 @@ class Observer:
             self._stage, self._bar = stage, track(title=stage, unit="passes", shown=True)
         self._bar.set_postfix(value=f"{value:.6g}", moved=moved, refresh=False)
         self._bar.update()
+
+
+def check_max_seconds(max_seconds: Any) -> None:
+    """Refuse what is no time limit."""
+    is_number = isinstance(max_seconds, (int, float, np.number)) and not isinstance(max_seconds, bool)
+    if max_seconds is not None and not (is_number and max_seconds > 0):
+        msg = f"max_seconds must be a number above 0, or None for no limit. Got {max_seconds!r}."
+        raise InputError(msg)

@@ -12,6 +12,7 @@ from tailwise.datasets.formats.disk import input_errors_of, opened_text, parse_j
 from tailwise.datasets.formats.registry import FORMATS, HEAD
 from tailwise.datasets.formats.text_lines import (
     COLUMN,
+    find_text_columns,
     is_corpus,
     list_column,
     list_objects,
@@ -19,6 +20,7 @@ from tailwise.datasets.formats.text_lines import (
     read_texts,
 )
 from tailwise.errors import FileError
+from tailwise.inputs.tags import split_uris
 from tailwise.inputs.texts import check_texts
 
 __all__ = [
@@ -46,7 +48,8 @@ class LabelledTexts(NamedTuple):
 def read_labelled_texts(path: str | os.PathLike[str], text: str = COLUMN, labels: str | None = None) -> LabelledTexts:
     """Read texts and labels of a file; `text` and `labels` are columns of tables and keys of JSON lines.
 
-    Labels are a list in JSON lines; in a table they are separated by ``;`` or ``|``, URIs also by blanks.
+    Several columns of texts are separated by commas. Labels are a list in JSON lines; in a table they are separated by
+    ``;`` or ``|``, URIs also by blanks.
     """
     kind = os.path.splitext(without_packing(path))[1]
     if kind == ".tsv" and is_corpus(path):
@@ -77,7 +80,7 @@ def _has_labels(path: Any, text: str, labels: str | None) -> bool:
     """Whether a file has a column of labels, or a record with a key for them."""
     kind, usual = os.path.splitext(without_packing(path))[1], (labels,) if labels else LABEL_COLUMNS
     if kind == ".jsonl":
-        return any(record.get(name) is not None for _, record in list_objects(path, text) for name in usual)
+        return any(record.get(name) is not None for _, _, record in list_objects(path, text) for name in usual)
     return (kind == ".tsv" and is_corpus(path)) or not set(usual).isdisjoint(read_header_of(path))
 
 
@@ -104,9 +107,9 @@ def holds_texts(path: str | os.PathLike[str], column: str = COLUMN) -> bool:
             first = parse_json(lines[0])
         except ValueError:
             return False
-        return isinstance(first, dict) and column in first
+        return isinstance(first, dict) and bool(find_text_columns(column, first))
     if kind in (".csv", ".tsv"):
-        return (kind == ".tsv" and starts_corpus(head)) or column in read_header_of(path)
+        return (kind == ".tsv" and starts_corpus(head)) or bool(find_text_columns(column, read_header_of(path)))
     return any(NUMBERS.fullmatch(line) is None for line in lines)  # a single title may be a number
 
 
@@ -116,13 +119,13 @@ def is_matrix_suffix(kind: str) -> bool:
 
 
 def _list_records(path: Any, text: str, labels: str | None) -> Iterator[tuple[Any, list[str]]]:
-    for number, record in list_objects(path, text):
+    for number, words, record in list_objects(path, text):
         key = labels or next((name for name in LABEL_COLUMNS if name in record), LABEL_COLUMNS[0])
         found = record.get(key)
         if isinstance(found, list):
             names: list[Any] = [each.get("uri") if isinstance(each, dict) else each for each in found]
             if all(isinstance(each, str) and each for each in names):
-                yield record[text], list(dict.fromkeys(names))
+                yield words, list(dict.fromkeys(uri for each in names for uri in split_uris(each)))
                 continue
         _refuse_record(path, number, key, found)
 
@@ -138,6 +141,4 @@ def _refuse_record(path: Any, number: int, key: str, found: Any) -> NoReturn:
 def _split(field: str) -> list[str]:
     """Split a field of labels; URIs are also separated by blanks."""
     names = [name.strip() for name in MARKS.split(field)]
-    if any("://" in name for name in names):
-        names = [part.strip("<>") for name in names for part in name.split()]
-    return list(dict.fromkeys(name for name in names if name))
+    return list(dict.fromkeys(each for name in names if name for each in split_uris(name)))

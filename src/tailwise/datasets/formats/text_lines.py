@@ -1,10 +1,13 @@
-"""Files of texts: one per line, or a column of CSV, TSV or JSON lines, or the texts of an Annif corpus."""
+"""Files of texts: one per line, or columns of CSV, TSV or JSON lines, or the texts of an Annif corpus.
+
+Several columns, such as "title,abstract", make one text, a line for each that is not empty.
+"""
 
 from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from tailwise.datasets.formats.annif import list_corpus, starts_corpus
@@ -13,17 +16,26 @@ from tailwise.datasets.formats.disk import input_errors_of, opened_text, parse_j
 from tailwise.errors import FileError
 from tailwise.inputs.texts import check_texts
 
-__all__ = ["COLUMN", "is_corpus", "list_column", "list_objects", "read_header_of", "read_ids", "read_texts"]
+__all__ = [
+    "COLUMN",
+    "find_text_columns",
+    "is_corpus",
+    "list_column",
+    "list_objects",
+    "read_header_of",
+    "read_ids",
+    "read_texts",
+]
 
 COLUMN = "text"
 ID_COLUMNS = ("id", "doc_id", "document_id", "record_id")
 
 
 def read_texts(path: str | os.PathLike[str], column: str = COLUMN) -> list[str]:
-    """Read the texts of a file, in order; `column` is the column of a table or the key of JSON lines."""
+    """Read the texts of a file, in its order; `column` is that of tables and of JSON lines, or several."""
     kind = os.path.splitext(without_packing(path))[1]
     if kind == ".jsonl":
-        texts = [record[column] for _, record in list_objects(path, column)]
+        texts = [text for _, text, _ in list_objects(path, column)]
     elif kind == ".csv" or (kind == ".tsv" and not is_corpus(path)):
         texts = [text for text, _ in list_column(path, column)]
     else:
@@ -41,7 +53,7 @@ def read_ids(path: str | os.PathLike[str], column: str = COLUMN) -> list[str] | 
     kind = os.path.splitext(without_packing(path))[1]
     ids: list[Any] = []
     if kind == ".jsonl":
-        records = [record for _, record in list_objects(path, column)]
+        records = [record for _, _, record in list_objects(path, column)]
         own = next((name for name in ID_COLUMNS if records and name in records[0]), None)
         ids = [] if own is None else [record.get(own) for record in records]
     elif kind == ".csv" or (kind == ".tsv" and not is_corpus(path)):
@@ -52,30 +64,47 @@ def read_ids(path: str | os.PathLike[str], column: str = COLUMN) -> list[str] | 
     return words if words and len(set(words)) == len(ids) else None
 
 
-def list_objects(path: Any, column: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of JSON lines that have a key, with their line numbers."""
+def find_text_columns(column: str, names: Collection[str]) -> list[str]:
+    """The columns of texts: one, or several separated by commas, of which those that are there; none may be there."""
+    return [name for name in ([column] if column in names else map(str.strip, column.split(","))) if name in names]
+
+
+def list_objects(path: Any, column: str) -> Iterator[tuple[int, Any, dict[str, Any]]]:
+    """Yield the objects of JSON lines that have a text, with their line numbers and their texts."""
     for number, line in enumerate(_read_lines(path), 1):
         try:
             record = parse_json(line)
-            record[column]
-        except (ValueError, KeyError, TypeError) as error:
+            names = find_text_columns(column, record)
+        except (ValueError, TypeError):
+            names = []
+        if not names or not isinstance(record, dict):
             msg = f"{path}, line {number}: expected a JSON object with the key {column!r}. Got {line[:60]!r}. Fix it."
-            raise FileError(msg) from error
-        yield number, record
+            raise FileError(msg)
+        yield number, _join_texts([record[name] for name in names]), record
 
 
 def list_column(path: Any, column: str, other: str | None = None) -> Iterator[tuple[str, str]]:
-    """Yield the fields of one or two columns of a table; "" where a row is too short."""
+    """Yield the texts of a table, and the fields of another column; "" where a row is too short."""
     header, mark = read_header(path)
-    if column not in header:
+    places = [header.index(name) for name in find_text_columns(column, header)]
+    wanted = 1 if column in header else column.count(",") + 1
+    if len(places) < wanted:
         msg = f"{path} must have the column {column!r}. It has {', '.join(header)}. Rename one, or choose another."
         raise FileError(msg)
-    place, second = header.index(column), len(header) if other is None else header.index(other)
+    second = len(header) if other is None else header.index(other)
     with opened_text(path) as file:
         rows = csv.reader((decode_line(path, line) for line in file), delimiter=mark)
         for row in list(rows)[1:]:
             if row:
-                yield row[place] if place < len(row) else "", row[second] if second < len(row) else ""
+                texts = [row[place] if place < len(row) else "" for place in places]
+                yield _join_texts(texts), row[second] if second < len(row) else ""
+
+
+def _join_texts(texts: list[Any]) -> Any:
+    """One text of several, each on a line of its own; a single value stays as it is, to be checked."""
+    if len(texts) == 1:
+        return texts[0]
+    return "\n".join(text for text in texts if isinstance(text, str) and text.strip())
 
 
 def read_header_of(path: Any) -> list[str]:
