@@ -93,3 +93,17 @@ def test_label_names_are_ids_with_titles():
     assert (longer.ids, longer.titles) == ((10**12, 7, 8), ("Earth", "", "Moon"))
     assert names.extended(LabelNames([7])) is names
     assert LabelNames(["a"]).extended(Ids(["b"])) == LabelNames(["a", "b"])
+
+
+def test_integers_as_floats_are_the_same_ids_and_truth_values_are_not():
+    users = Ids([1, 2, 0])
+    assert users.positions_of(np.array([2.0, 1.0, 7.0])).tolist() == [1, 0, -1]
+    assert Ids(np.array([1.0, 2.0])).positions_of([2, 1]).tolist() == [1, 0]
+    assert users.positions_of([True, False]).tolist() == [-1, -1]
+    assert users.positions_of(np.array([True, False])).tolist() == [-1, -1]
+    assert users.position_of(True) is None
+    assert (users.position_of(1.0), users.position_of(np.int64(2))) == (0, 1)
+    mixed = Ids([True, 1, False]).check_unique()
+    assert [mixed.position_of(each) for each in (True, 1, False, 0)] == [0, 1, 2, None]
+    with pytest.raises(InputError, match=r"must be unique\. Got True twice"):
+        Ids([True, 1, True]).check_unique()

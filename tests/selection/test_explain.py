@@ -1,5 +1,7 @@
 """Explanations: gains at the final totals, compared with expected utilities computed anew."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -244,3 +246,18 @@ def test_a_label_that_only_makes_up_the_number_is_said_to_do_so():
     # Macro-averages may gain much by a label of the same probability.
     rare = explainer_of(rows, "macro-recall", np.array([[0, 1], [0, 2], [0, 2]]), expectation="semi").explain(0).labels
     assert not any(each.makes_up_number for each in rare)
+
+
+def test_labels_that_only_make_up_the_number_are_counted_once():
+    matrix = np.array([[0.9, 0.4, 0.001], [0.8, 0.0001, 0.3], [0.7, 0.005, 0.002]])
+    selection = tw.select(matrix, "precision", 3)
+    marked = [each.makes_up_number for i in range(3) for each in selection.explain(i).labels]
+    (message,) = selection.messages
+    assert message.startswith(
+        f"In {sum(marked)} of 9 slots ({sum(marked) / 9:.1%}), the label only makes up the number"
+    )
+    assert sum(marked) == 4
+    assert message.endswith("or no budget (k=None, -k none).")
+    assert pickle.loads(pickle.dumps(selection)).messages == (message,)
+    for fewer in (tw.select(matrix, "precision", [2, 2, 1]), tw.select(matrix, "macro-f1", None)):
+        assert fewer.messages == ()

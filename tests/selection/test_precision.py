@@ -39,3 +39,17 @@ def test_a_large_batch_keeps_single_precision():
     candidates = tw.Candidates.of(matrix)
     assert candidates.widened() is candidates
     assert tw.Candidates.of(matrix[:100]).widened().rows.values.dtype == np.float64
+
+
+def test_empty_slots_count_as_wrong_in_precision():
+    """By a plain definition: the probabilities of what is chosen, over n times k."""
+    matrix = sp.csr_array(np.array([[0.9, 0.4, 0.0], [0.8, 0.0, 0.0], [0.0, 0.0, 0.0]]))
+    with pytest.warns(EmptySlotsWarning):
+        selection = tw.select(matrix, "precision", 2)
+    plain = (0.9 + 0.4 + 0.8) / (3 * 2)
+    assert selection.expected == pytest.approx(plain)
+    assert tw.expected_utility(matrix, "precision", selection) == pytest.approx(plain)
+    assert tw.expected_utility(matrix, "precision", selection.labels, 2) == pytest.approx(plain)
+    assert tw.certify(matrix, "precision", 2, selection).value == pytest.approx(plain)
+    without_slots = tw.expected_utility(matrix, "precision", selection.labels)  # of which nobody says that they exist
+    assert without_slots == pytest.approx((0.9 + 0.4 + 0.8) / 3)

@@ -221,7 +221,18 @@ def test_exclusions_hold_at_every_point(tmp_path, capsys):
         np.testing.assert_array_equal(point.selection.labels, alone.labels)
         assert alone.expected == pytest.approx((1 - point.alpha) * point.first + point.alpha * point.second)
     files = [str(tmp_path / name) for name in ("scores.csv", "bought.csv")]
-    words = ["trade-off", files[0], "-k", "2", "--alphas", "0,0.5,1", "--columns", "who,what,score", "--max-drop", "0.1"]
+    words = [
+        "trade-off",
+        files[0],
+        "-k",
+        "2",
+        "--alphas",
+        "0,0.5,1",
+        "--columns",
+        "who,what,score",
+        "--max-drop",
+        "0.1",
+    ]
     assert main([*words, "--exclude", files[1]]) == 0
     printed = capsys.readouterr().out
     assert str(curve) in printed

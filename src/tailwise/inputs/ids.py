@@ -24,7 +24,8 @@ class Ids(Sequence[Any]):
     Parameters
     ----------
     values : iterable or 1-D array
-        One id for each instance or label. Ids are kept with their type: 1 and "1" are different ids.
+        One id for each instance or label. Ids are kept with their type: 1 and "1" are different ids, and so are 1 and
+        True; 1 and 1.0 are equal, as many a column of integers is read as one of floats.
     what : str
         What the ids are of, for error messages.
     by_appearance : bool
@@ -59,12 +60,12 @@ class Ids(Sequence[Any]):
         if self.values.dtype.kind == ids.values.dtype.kind and self.values.dtype.kind in "iu":
             return self._search(ids.values)
         numbers = self._numbers
-        return np.fromiter((numbers.get(value, -1) for value in ids.values.tolist()), np.int64, len(ids))
+        return np.fromiter((numbers.get(key, -1) for key in _keys_of(ids.values.tolist())), np.int64, len(ids))
 
     def position_of(self, value: Any) -> int | None:
         """Return the position of one id, or None if it is not among these."""
         try:
-            return self._numbers.get(value)
+            return self._numbers.get(_keys_of([value])[0])
         except TypeError:  # a list, for instance, is not an id
             return None
 
@@ -99,15 +100,16 @@ class Ids(Sequence[Any]):
 
     @cached_property
     def _numbers(self) -> dict[Any, int]:
-        """The position of each id."""
-        values = self.values.tolist()
+        """The position of each id, by its key."""
+        values = _keys_of(self.values.tolist())
         try:
             numbers = {value: position for position, value in enumerate(values)}
         except TypeError as error:
             msg = f"{self.what} ids must be hashable, as numbers and text are. Got {error}. Convert them with str()."
             raise InputError(msg) from error
         if len(numbers) < len(values):
-            self._refuse_twice(next(value for position, value in enumerate(values) if numbers[value] != position))
+            first = next(position for position, value in enumerate(values) if numbers[value] != position)
+            self._refuse_twice(self[first])
         return numbers
 
     def _refuse_twice(self, value: Any) -> NoReturn:
@@ -152,6 +154,13 @@ class Ids(Sequence[Any]):
     def __repr__(self) -> str:
         some = ", ".join(repr(value) for value in self[:3])
         return f"Ids({len(self):,} {self.what}s: {some}{', ...' if len(self) > 3 else ''})"
+
+
+def _keys_of(values: list[Any]) -> list[Any]:
+    """What ids are looked up by: 1.0 in a column of floats is the id 1, but True, which Python holds equal, is not."""
+    if set(map(type, values)).isdisjoint((bool, np.bool_)):
+        return values
+    return [(bool, bool(value)) if isinstance(value, (bool, np.bool_)) else value for value in values]
 
 
 def is_missing(value: Any) -> bool:

@@ -13,6 +13,7 @@ from tailwise.errors import InputError
 from tailwise.expectations.terms import check_value, locate, raise_failure
 from tailwise.inputs.candidates import UNKNOWN, Origin
 from tailwise.inputs.chosen import Chosen
+from tailwise.inputs.matrices import is_mapped
 from tailwise.inputs.totals import Totals
 from tailwise.kernels import label_state as counts
 from tailwise.kernels.fill import fill_least_loss
@@ -73,7 +74,8 @@ class Selection(Chosen):
     label_names : LabelNames or None
         The ids of the labels and their titles, if the input had any.
     messages : tuple of str
-        What was decided about the input: which columns of a table were read. On a cluster, the bytes of each pass.
+        What was decided about the input: which columns of a table were read. How many slots hold labels that only make
+        up the number k. On a cluster, the bytes of each pass.
 
     Examples
     --------
@@ -109,8 +111,8 @@ class Selection(Chosen):
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """What is to be said about how the input was read: which columns of a table were taken for what."""
-        return self.origin.messages
+        """What is to be said about how the input was read, and of slots whose labels only make up the number k."""
+        return (*self.origin.messages, *self._notes)
 
     def to_frame(self, library: str | None = None) -> Any:
         """Return a table with a row for each label that was selected.
@@ -217,6 +219,13 @@ class Selection(Chosen):
         return (None, None) if self.problem is None else self._explainer.list_slots()
 
     @cached_property
+    def _notes(self) -> tuple[str, ...]:
+        """Computed when asked for, as it takes the gain of every slot; not for a mapped file, larger than memory."""
+        if self.problem is None or not self.problem.rules.has_budget or is_mapped(self.problem.candidates.rows.labels):
+            return ()
+        return export.describe_makeweights(self)
+
+    @cached_property
     def _explainer(self) -> Explainer:
         from tailwise.selection.explain import Explainer  # imported when needed, because it imports `resolve`
 
@@ -234,7 +243,7 @@ class Selection(Chosen):
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what cannot go to another process: addresses of compiled formulas."""
         if self.problem is not None:
-            self._slots  # noqa: B018 - computed while the probabilities are there
+            self._notes, self._slots  # noqa: B018 - computed while the probabilities are there
         return {name: value for name, value in vars(self).items() if name not in ("problem", "_explainer")}
 
     def __repr__(self) -> str:
