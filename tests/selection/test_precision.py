@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import tailwise as tw
+from tailwise.errors import EmptySlotsWarning
 from tailwise.kernels.row_ascent import ascend
 
 TEXTS = ("macro-f1", "coverage", "macro-gmean", "0.5*precision + 0.5*macro-jaccard")

@@ -233,7 +233,7 @@ def test_exclusions_hold_at_every_point(tmp_path, capsys):
         "--max-drop",
         "0.1",
     ]
-    assert main([*words, "--exclude", files[1]]) == 0
+    assert main([*words, "--max-drop", "0.1", "--exclude", files[1]]) == 0
     printed = capsys.readouterr().out
     assert str(curve) in printed
     assert f"--exclude {files[1]} -o chosen.npz" in printed

@@ -41,9 +41,13 @@ def _hash(data, start, stop):
         mixed ^= mixed >> _FOLD
         x += _EIGHT
     rest = np.uint64(0)
-    while x < stop:
-        rest = (rest << _EIGHT) | np.uint64(data[x])
-        x += _ONE
+    if stop - start >= _EIGHT:
+        rest = _word(data, stop - _EIGHT)  # that some bytes are read again costs less than a loop
+        rest ^= rest >> _HALF  # a product spreads upwards only, and the last bytes differ most
+    else:
+        while x < stop:
+            rest = (rest << _EIGHT) | np.uint64(data[x])
+            x += _ONE
     mixed = (mixed ^ rest) * _MIX
     mixed ^= mixed >> _HALF
     return mixed * _MIX
@@ -60,6 +64,8 @@ def _is_same(data, start, stop, store, first, last):
             return False
         x += _EIGHT
         y += _EIGHT
+    if stop - start >= _EIGHT:
+        return _word(data, stop - _EIGHT) == _word(store, last - _EIGHT)
     while x < stop:
         if data[x] != store[y]:
             return False
