@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.engines.dask_messages import (
+    NOTHING_SETTLED,
     Packed,
     Part,
     Placed,
     Snapshot,
+    describe_settled,
     narrowed,
     propose_on_worker,
     size_of,
@@ -84,6 +86,8 @@ class Dask(Cluster):
         self._state: Any = None
         self._mark: tuple[float, ...] = ()
         self._passes: list[list[int]] = []
+        self._before: Tasks = []  # of the group before the next one
+        self._answered: list[Packed] = []
         self._groups, self._ahead = deque[Any](), deque[tuple[Any, Tasks]]()
         self._forget()
 
@@ -136,7 +140,9 @@ class Dask(Cluster):
         def snapshot() -> Snapshot:
             return Snapshot(self._files.of(rows), self._recipe, narrowed(slots), narrowed(positions), state)
 
-        for answer in self._answers(snapshot):
+        self._settled = describe_settled(self._answered, positions)
+        self._answered = self._answers(snapshot)
+        for answer in self._answered:
             unpack(answer, group, moves)
 
     def end(self, state: State, positions: NDArray) -> None:
@@ -159,7 +165,9 @@ class Dask(Cluster):
         """Take back what was sent ahead; workers will be sent the totals of the moment."""
         self._groups.extendleft(group for group, _ in reversed(self._ahead))
         self._ahead.clear()
-        self._before: Tasks = []
+        self._before = []
+        self._answered = []
+        self._settled = NOTHING_SETTLED
         self._present: dict[str, int] = {}
         self._crew: list[tuple[str, int]] = []  # workers, with their threads, that know the totals
         self._news: Placed | None = None
@@ -264,6 +272,8 @@ class Dask(Cluster):
         for kind, answer, _ in self._fetch(dict(tasks)):
             if kind != "moves":
                 return [], "a worker that lacks the totals" if kind == "lacks" else answer
+            if not np.array_equal(answer.settled, self._settled):
+                return [], "a worker that settles otherwise"
             found.append(answer)
         came = size_of(found)
         self._passes[-1][1] += came

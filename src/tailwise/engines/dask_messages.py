@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from tailwise.kernels.rows import Rows
 
 __all__ = [
+    "NOTHING_SETTLED",
     "Answer",
     "Packed",
     "Part",
     "Placed",
     "Snapshot",
+    "describe_settled",
     "narrowed",
     "pack",
     "propose_on_worker",
@@ -40,6 +42,7 @@ __all__ = [
     "unpack",
 ]
 
+NOTHING_SETTLED = np.zeros(2, np.int64)
 MOST_KEPT = 4  # searches of which a worker keeps a copy
 
 Version = tuple[int, int]  # how often a search sent everything, and how many groups it had begun
@@ -48,6 +51,7 @@ Version = tuple[int, int]  # how often a search sent everything, and how many gr
 class Packed(NamedTuple):
     """What some instances propose, without those that stay."""
 
+    settled: NDArray  # what `describe_settled` says of the group before
     instances: NDArray
     positions: NDArray
     counts: NDArray
@@ -107,6 +111,7 @@ class Copy:
     positions: NDArray
     state: State
     touched: Touched
+    settled: NDArray = field(default_factory=lambda: NOTHING_SETTLED)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -132,13 +137,26 @@ def size_of(message: Any) -> int:
     return sum(map(size_of, message)) if isinstance(message, (tuple, list)) else 0
 
 
-def pack(moves: Moves, instances: NDArray, value_type: Any) -> Packed:
+def describe_settled(answers: list[Packed], positions: NDArray) -> NDArray:
+    """How many of the instances that proposed have moved, and the sum of their numbers.
+
+    A worker whose processor rounds otherwise than that of the driver could settle otherwise, which this shows.
+    """
+    found = NOTHING_SETTLED.copy()
+    for each in answers:
+        has_moved = (positions[each.instances] == each.positions).all(axis=1)
+        found += has_moved.sum(), each.instances[has_moved].sum(dtype=np.int64)
+    return found
+
+
+def pack(moves: Moves, instances: NDArray, value_type: Any, settled: NDArray) -> Packed:
     """The moves of those instances that leave or take a label."""
     leaves, takes = moves.counts.T
     rows = np.flatnonzero(leaves | takes)
     counts, k, names = moves.counts[rows], moves.positions.shape[1], instances[rows]
     places = _places(rows, counts, k)
     return Packed(
+        settled,
         names.astype(np.int32 if names.max(initial=0) < 2**31 else np.int64),
         narrowed(moves.positions.take(rows, axis=0)),
         counts.astype(np.int8 if k < 128 else np.int32),
@@ -220,7 +238,7 @@ def _propose(copy: Copy, instances: NDArray) -> Packed:
     moves, _ = make_buffers(1, instances.size, copy.positions.shape[1])
     with Threads(_worker().state.nthreads) as threads:
         threads.propose(copy.rows, copy.terms, copy.state, copy.positions, copy.slots, instances, moves)
-    return pack(moves, instances, copy.rows.values.dtype)
+    return pack(moves, instances, copy.rows.values.dtype, copy.settled)
 
 
 def _worker() -> Any:
@@ -265,6 +283,7 @@ def _settle(copy: Copy, answers: list[Packed]) -> None:
     packed = Packed(*map(np.concatenate, zip(*answers, strict=True)))
     instances = packed.instances.astype(np.int64)
     settle(copy.terms, copy.state, copy.positions, copy.slots, instances, spread(packed), copy.touched)
+    copy.settled = describe_settled(answers, copy.positions)
 
 
 def _renew(copy: Copy, placed: Placed) -> None:
