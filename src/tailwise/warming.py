@@ -89,6 +89,7 @@ def _list_rare() -> list[tuple[str, Callable[[], object]]]:
         *utilities,
         *((f"certify {name}", lambda name=name: _certify(name, sparse)) for name in ("macro-jaccard", "coverage")),
         ("budgets", lambda: _use_budgets(sparse)),
+        ("cluster", _use_best_sets),
         ("formula", lambda: _use_formula(sparse)),
         ("streams", lambda: _use_stream(sparse)),
         ("label tree", lambda: _use_tree(truth)),
@@ -132,6 +133,12 @@ def _use_utility(name: str, sparse: Any, truth: Any) -> None:
     select(sparse, name, None, priors=truth)
     expected_utility(sparse, name, selection, priors=truth)
     monte_carlo(sparse, name, selection, draws=2, priors=truth)
+
+
+def _use_best_sets() -> None:
+    from tailwise.kernels.slot_prices import note_best_sets
+
+    note_best_sets(np.zeros(8, np.uint16), np.zeros(1, np.uint8), 0.5)
 
 
 def _use_budgets(sparse: Any) -> None:

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numba
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import tailwise as tw
 from tailwise.cli.main import main
@@ -16,7 +17,7 @@ from tailwise.datasets import convert, zipf_candidates
 from tailwise.datasets.formats import store_by_label, stored_arrays
 from tailwise.engines import Threads
 from tailwise.errors import FileError, InputError, MachineError
-from tailwise.inputs import candidates, matrices, scratch
+from tailwise.inputs import candidates, excluded_pairs, matrices, scratch
 from tailwise.inputs.label_names import LabelNames
 from tailwise.selection import label_moves
 from tailwise.selection.problem import Request
@@ -99,6 +100,39 @@ def test_methods_need_no_memory_for_all_candidates(tmp_path, source, matrix, mon
     plain = [each.tobytes() for each in select_all(matrix)]
     monkeypatch.setattr(scratch, "LEAST_MAPPED", 1)
     assert [each.tobytes() for each in select_all(tmp_path / "c.store")] == plain
+
+
+@pytest.mark.parametrize("at_once", [20, 1 << 22], ids=["blocks", "whole"])
+def test_top_and_excluded_pairs_need_no_memory_for_all_candidates(source, store, matrix, monkeypatch, at_once):
+    for module in (candidates, excluded_pairs):
+        monkeypatch.setattr(module, "ENTRIES_IN_BLOCK", at_once)
+    pairs = sp.random_array(matrix.shape, density=0.3, rng=np.random.default_rng(0), format="csr") > 0
+    wanted = [tw.Candidates.of(matrix, top=4)]
+    wanted.append(excluded_pairs.set_aside(wanted[0], excluded_pairs.read_excluded(pairs, wanted[0])))
+    monkeypatch.setattr(scratch, "LEAST_MAPPED", 1)
+    found = [tw.Candidates.of(store, top=4)]
+    found.append(excluded_pairs.set_aside(found[0], excluded_pairs.read_excluded(pairs, found[0])))
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert scratch.is_mapped(ours.rows.labels)
+        assert scratch.is_mapped(ours.rows.values)
+        assert all(np.array_equal(*both) for both in zip(ours.rows, theirs.rows, strict=True))
+    for i, row in enumerate(matrix.toarray()):
+        top = np.argsort(-row, kind="stable")[: min(4, np.count_nonzero(row))]
+        first, last = wanted[0].rows.indptr[i : i + 2]
+        assert wanted[0].rows.labels[first:last].tolist() == sorted(top.tolist())
+        first, last = wanted[1].rows.indptr[i : i + 2]
+        assert wanted[1].rows.labels[first:last].tolist() == [j for j in sorted(top.tolist()) if not pairs[i, j]]
+    assert wanted[1].n_entries == wanted[0].n_entries
+
+
+def test_command_with_top_and_excluded_pairs(source, store, matrix, tmp_path, monkeypatch):
+    monkeypatch.setattr(scratch, "LEAST_MAPPED", 1)
+    sp.save_npz(tmp_path / "seen.npz", sp.csr_matrix(matrix > 0.4).astype(np.float32))
+    for kind, path in (("npz", source), ("store", store)):
+        command = ["select", str(path), "-u", "macro-f1", "-k", "2", "--top", "5", "--quiet"]
+        exclude = ["--exclude", str(tmp_path / "seen.npz"), "-o", str(tmp_path / f"{kind}.npz")]
+        assert main([*command, *exclude]) == 0
+    assert (tmp_path / "npz.npz").read_bytes() == (tmp_path / "store.npz").read_bytes()
 
 
 def test_compiling_ahead_takes_no_space_on_disk(store, monkeypatch):

@@ -18,6 +18,10 @@ import tailwise as tw
 from tailwise.datasets import zipf_candidates
 from tailwise.engines import Dask, dask_cluster, dask_messages, dask_workers
 from tailwise.errors import ClusterError, InputError
+from tailwise.selection.bca import run_pass, start
+from tailwise.selection.observer import Observer
+from tailwise.selection.problem import Request
+from tailwise.selection.resolve import resolve
 
 CASES = [
     ("macro-f1", "semi"),
@@ -142,6 +146,82 @@ def test_same_bytes_after_workers_were_killed(processes, store, wanted, count):
     assert found.history == wanted[CASES[1]].history
 
 
+@pytest.mark.parametrize("client", [2], indirect=True)
+@pytest.mark.parametrize("n_forgotten", [1, 3])
+def test_workers_that_forget(client, store, wanted, monkeypatch, n_forgotten):
+    """In the middle of a pass, while tasks of further groups are under way."""
+    answers, left = Dask._answers, [7] * n_forgotten
+
+    def forget(self, snapshot):
+        if self._number > 5 and left:
+            left.pop()
+            dask_messages._copies.clear()
+        return answers(self, snapshot)
+
+    monkeypatch.setattr(Dask, "_answers", forget)
+    found = select(store, CASES[1], engine=Dask(client))
+    assert left == []
+    assert found.labels.tobytes() == wanted[CASES[1]].labels.tobytes()
+    assert found.history == wanted[CASES[1]].history
+
+
+@pytest.mark.parametrize("client", [2], indirect=True)
+def test_workers_that_settle_otherwise(client, store, wanted, monkeypatch):
+    """As a processor might that rounds otherwise: the driver notices, and sends what it has."""
+    settle, numbers, sent, send = dask_messages._settle, [], [], Dask._send
+
+    def settle_less(copy, answers):
+        numbers.append(1)
+        if len(numbers) in (3, 9):
+            answers = [each._replace(counts=np.zeros_like(each.counts), labels=each.labels[:0]) for each in answers]
+            answers = [each._replace(values=each.values[:0]) for each in answers]
+        settle(copy, answers)
+
+    monkeypatch.setattr(dask_messages, "_settle", settle_less)
+    monkeypatch.setattr(Dask, "_send", lambda self, *rest: sent.append(1) or send(self, *rest))
+    found = select(store, CASES[0], engine=Dask(client))
+    assert len(sent) == 6  # to both workers, three times
+    assert found.labels.tobytes() == wanted[CASES[0]].labels.tobytes()
+    assert found.history == wanted[CASES[0]].history
+
+
+def test_workers_that_join(store, wanted):
+    with open_cluster(1) as cluster, distributed.Client(cluster) as client:
+        passes, engine = [], Dask(client)
+
+        def told(each):
+            passes.append(len(engine._crew))
+            if len(passes) == 2:
+                cluster.scale(3)
+                client.wait_for_workers(3)
+
+        found = select(store, CASES[0], engine=engine, on_pass=told)
+    assert passes[:2] == [1, 1]
+    assert passes[-1] == 3
+    assert found.labels.tobytes() == wanted[CASES[0]].labels.tobytes()
+
+
+@pytest.mark.parametrize("client", [2], indirect=True)
+def test_a_pass_that_is_stopped_half_way(client, store, probabilities):
+    """Workers have gone on; the next pass on the same engine must not build on that."""
+
+    class Half(Observer):
+        def goes_on(self):
+            self.n_groups = getattr(self, "n_groups", 0) + 1
+            return self.n_groups <= 5
+
+    problem = resolve(Request(store, "macro-f1", 3, expectation="semi", method="ascent", engine=Dask(client)))
+    plain = resolve(Request(store, "macro-f1", 3, expectation="semi", method="ascent", workers=2))
+    found = []
+    for each, engine in ((problem, problem.engine), (plain, plain.engine)):
+        with engine:
+            begin = start(each, None, Observer())
+            run_pass(each, begin.state, begin.positions, each.order, each.group_size, Half())
+            run_pass(each, begin.state, begin.positions, each.order, each.group_size, Observer())
+            found.append((begin.positions.tobytes(), begin.state.counts.tobytes()))
+    assert found[0] == found[1]
+
+
 class Stopped(Exception):
     pass
 
@@ -254,14 +334,7 @@ def test_workers_without_what_they_need(client):
 
 @pytest.mark.parametrize("client", [2], indirect=True)
 def test_tasks_that_fail_again_and_again(client, store, monkeypatch):
-    answer_of = Dask._answer_of
-    monkeypatch.setattr(
-        Dask,
-        "_answer_of",
-        lambda self, future, *rest: (
-            ("lost", "no reason", "") if "propose" in future.key else answer_of(self, future, *rest)
-        ),
-    )
+    monkeypatch.setattr(Dask, "_fetch", lambda self, jobs: [("lost", "no reason", "")] * len(jobs))
     with pytest.raises(ClusterError, match="a task failed 4 times, at last with no reason"):
         select(store, CASES[0], engine=Dask(client))
 

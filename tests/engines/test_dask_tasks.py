@@ -10,7 +10,7 @@ import pytest
 from engines.clusters import distributed, open_cluster
 
 import tailwise as tw
-from tailwise.certificates import spread_bound
+from tailwise.certificates import proof, spread_bound
 from tailwise.certificates.spread_bound import Own, SpreadBound
 from tailwise.cli.main import main
 from tailwise.datasets import convert, zipf_candidates
@@ -128,6 +128,26 @@ def test_certificates_of_what_is_selected(client, folder, utility):
     found = tw.certify(folder / "p.store", utility, 3, given, **more, engine=Dask(client))
     assert (found.value, found.history) == (wanted.value, wanted.history)
     assert found.value < found.upper
+
+
+@pytest.mark.parametrize("client", [3], indirect=True)
+@pytest.mark.parametrize(
+    ("utility", "expectation"), [("macro-f1", "semi"), ("macro-f1", "exact"), ("macro-jaccard", "semi")]
+)
+def test_selections_with_a_certificate(client, folder, names, monkeypatch, utility, expectation):
+    """Workers bound; the driver puts selections together from the best sets, which need a bit for each candidate."""
+    repaired, repair = [], proof.repair
+    monkeypatch.setattr(proof, "repair", lambda *rest: repaired.append(rest[2].copy()) or repair(*rest))
+    found = []
+    for source, engine in (("p.npz", "threads"), ("p.store", Dask(client))):
+        found.append(tw.select(folder / source, utility, 3, expectation=expectation, certify=True, engine=engine))
+    wanted, found = found
+    assert found.labels.tobytes() == wanted.labels.tobytes()
+    assert found.certificate.history == wanted.certificate.history
+    assert names.count("bound_labels_of") == len(found.certificate.history)
+    half = len(repaired) // 2
+    assert half > 0
+    assert all(np.array_equal(*both) for both in zip(repaired[:half], repaired[half:], strict=True))
 
 
 @pytest.mark.parametrize("client", [3], indirect=True)

@@ -44,11 +44,18 @@ class Prices:
 class Bound:
     """The upper bound as a function of the prices, and its descent; an instance takes `room` candidates.
 
-    On a cluster, workers look for the best sets, and no shares are kept: they are as many as the candidates.
+    On a cluster, workers look for the best sets. Shares, as many as the candidates, are kept if they are of use.
     """
 
     def __init__(
-        self, worth: Worth, columns: Columns, room: NDArray, engine: Engine, elsewhere: SpreadBound | None = None
+        self,
+        worth: Worth,
+        columns: Columns,
+        room: NDArray,
+        engine: Engine,
+        elsewhere: SpreadBound | None = None,
+        *,
+        keeps_shares: bool = True,
     ) -> None:
         self.worth, self.columns, self.room, self.engine = worth, columns, room, engine
         self._elsewhere = elsewhere
@@ -58,7 +65,7 @@ class Bound:
         n_benches = engine.workers if elsewhere is None else 0
         self._benches = [make_workbench(largest, worth.nodes.linear.shape[2]) for _ in range(n_benches)]
         self._sizes, self._bounds = np.zeros(m, dtype=np.int64), np.zeros(m)
-        self.shares = make_scratch(columns.values.size if elsewhere is None else 0, np.uint16, columns.values)
+        self.shares = make_scratch(columns.values.size if keeps_shares else 0, np.uint16, columns.values)
         self._edges = cut_evenly(columns.indptr, engine.workers)
 
     def at(self, prices: NDArray, rate: float) -> tuple[float, NDArray]:
@@ -75,7 +82,7 @@ class Bound:
     def _count(self, prices: NDArray, rate: float) -> NDArray:
         """Bring the bounds of all labels up to date; returns how many best sets each instance is in."""
         if self._elsewhere is not None:
-            return self._elsewhere.at(prices, self._sizes, self._bounds)
+            return self._elsewhere.at(prices, self._sizes, self._bounds, self.shares, rate)
         counts = np.zeros((self.engine.workers, prices.size), dtype=np.int32)
 
         def bound(part: int, first: int, last: int) -> None:

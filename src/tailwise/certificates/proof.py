@@ -108,13 +108,13 @@ def prove(
 
 @contextmanager
 def _make_bound(problem: Problem, worth: Worth, room: NDArray, *, needs_shares: bool) -> Iterator[Bound]:
-    """The bound of all labels; on a cluster where it is not also to tell how often candidates are in best sets."""
+    """The bound of all labels, and if that is needed, how often candidates are in best sets."""
     engine, columns = problem.engine, problem.candidates.columns(problem.engine)
-    if needs_shares or not engine.is_elsewhere(columns.values.size):
+    if not engine.is_elsewhere(columns.values.size):
         yield Bound(worth, columns, room, engine)
         return
-    with SpreadBound(worth, problem.expectation.recipe, columns, engine) as elsewhere:
-        yield Bound(worth, columns, room, engine, elsewhere)
+    with SpreadBound(worth, problem.expectation.recipe, columns, engine, tells_sets=needs_shares) as elsewhere:
+        yield Bound(worth, columns, room, engine, elsewhere, keeps_shares=needs_shares)
 
 
 def _is_close(problem: Problem, outcome: Outcome, prices: Prices, offset: float, proving: Proving) -> bool:

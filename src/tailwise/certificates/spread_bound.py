@@ -12,7 +12,7 @@ from tailwise.inputs.scratch import make_scratch
 from tailwise.kernels.label_state import PARAMETERS, STRIDE, Terms
 from tailwise.kernels.rows import Columns, make_workbench
 from tailwise.kernels.set_worth import Worth
-from tailwise.kernels.slot_prices import bound_part
+from tailwise.kernels.slot_prices import bound_part, note_best_sets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,6 +44,7 @@ class WorthPart(NamedTuple):
     factors: NDArray  # of the terms, which may say more of how formulas bend
     worth: Any  # a Worth of these labels, with None for the terms
     own: Own
+    tells_sets: bool  # whether it is wanted which candidates are in the best sets
 
 
 class SpreadBound:
@@ -52,10 +53,10 @@ class SpreadBound:
     For use in a ``with`` statement, at the end of which workers drop what they keep for it.
     """
 
-    def __init__(self, worth: Worth, recipe: Recipe, columns: Columns, engine: Engine) -> None:
+    def __init__(self, worth: Worth, recipe: Recipe, columns: Columns, engine: Engine, *, tells_sets: bool) -> None:
         self._columns, self._engine = columns, engine
         self._parts = [
-            WorthPart(first, last, recipe, worth.terms.factors, _cut_worth(worth, first, last), Own())
+            WorthPart(first, last, recipe, worth.terms.factors, _cut_worth(worth, first, last), Own(), tells_sets)
             for first, last in engine.cut(columns.indptr)
         ]
 
@@ -65,15 +66,21 @@ class SpreadBound:
     def __exit__(self, *error: object) -> None:
         self._engine.drop_kept(self._parts)
 
-    def at(self, prices: NDArray, sizes: NDArray, bounds: NDArray) -> NDArray:
-        """Write the bounds and sizes of the best sets, (m,); returns how many of them each instance is in."""
+    def at(self, prices: NDArray, sizes: NDArray, bounds: NDArray, shares: NDArray, rate: float) -> NDArray:
+        """Write the bounds and sizes of the best sets, (m,), and, if there are shares of candidates, these.
+
+        Returns how many of the best sets each instance is in.
+        """
         counts = np.zeros(prices.size, dtype=np.int64)
 
-        def put(number: int, found: tuple[NDArray, NDArray, NDArray]) -> None:
+        def put(number: int, found: tuple[NDArray, NDArray, NDArray, NDArray]) -> None:
             nonlocal counts
-            labels = slice(self._parts[number].first, self._parts[number].last)
-            bounds[labels], sizes[labels], more = found
+            first, last = self._parts[number].first, self._parts[number].last
+            bounds[first:last], sizes[first:last], more, bits = found
             counts += more
+            if shares.size:
+                pointers = self._columns.indptr
+                note_best_sets(shares[pointers[first] : pointers[last]], bits, rate)
 
         arguments = [(prices, sizes[part.first : part.last]) for part in self._parts]
         self._engine.spread(bound_labels_of, self._columns, arguments, put, self._parts)
@@ -82,18 +89,22 @@ class SpreadBound:
 
 def bound_labels_of(
     columns: Columns, part: WorthPart, prices: NDArray, sizes: NDArray
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Bounds and sizes of the best sets of some labels, and how many of these sets each instance is in."""
+) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """Bounds and sizes of the best sets of some labels, and how many of these sets each instance is in.
+
+    If that is asked for, also a bit for every candidate: whether it is in the best set of its label.
+    """
     first, last = columns.indptr[part.first], columns.indptr[part.last]
     pointers = columns.indptr[part.first : part.last + 1] - first
     pointers.flags.writeable = False
     mine = Columns(pointers, *(array[first:last] for array in columns[1:]))
     bounds, counts = np.zeros(sizes.size), np.zeros(prices.size, dtype=np.int32)
     bench = make_workbench(int(np.diff(pointers).max(initial=0)), part.worth.nodes.linear.shape[2])
-    shares = make_scratch(mine.values.size, np.uint16, mine.values)  # of no use here
+    shares = make_scratch(mine.values.size, np.uint16, mine.values)  # of this round only
     with part.own.lock:
         bound_part(_find_own(part), mine, prices, sizes, bounds, shares, 1.0, counts, bench, 0, sizes.size)
-    return bounds, sizes, counts
+    bits = np.packbits(shares[: shares.size * part.tells_sets] > 0, bitorder="little")
+    return bounds, sizes, counts, bits
 
 
 def _find_own(part: WorthPart) -> Worth:

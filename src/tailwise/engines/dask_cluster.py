@@ -1,7 +1,10 @@
 """Proposals made by the workers of a Dask cluster, which read the candidates themselves.
 
-The driver owns all that changes. A task says which instances are to propose, and what happened since the worker last
-heard of it: the moves that were settled. Rows that want to move come back. Tasks are pure and can run again anywhere.
+The driver owns all that changes. Once, workers are sent the totals and the positions. After that, tasks of several
+groups are sent ahead: a task depends on the answers for the group before, which workers send each other, and which each
+of them settles as the driver does. So the driver settles one group while workers propose for the next. Tasks are pure
+and can run again anywhere; if a worker lacks what it needs, all that was sent ahead is dropped, and the driver sends
+the totals of the moment.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
@@ -17,19 +21,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.engines.dask_messages import (
+    NOTHING_SETTLED,
     Packed,
     Part,
     Placed,
     Snapshot,
-    find_movers,
+    describe_settled,
     narrowed,
-    pack,
     propose_on_worker,
     size_of,
     unpack,
 )
-from tailwise.engines.dask_workers import ATTEMPTS, LOST, Cluster, Job
-from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads
+from tailwise.engines.dask_workers import ATTEMPTS, UNREACHED, Cluster, Job
+from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads, own_copy
 from tailwise.errors import extra_needed
 
 if TYPE_CHECKING:
@@ -42,6 +46,9 @@ if TYPE_CHECKING:
 __all__ = ["Dask", "local_cluster"]
 
 T, Q = 0, 1  # columns of State.counts
+AHEAD = 3  # groups whose tasks are sent before the answers for the first of them are settled
+
+Tasks = list[tuple[Any, Job]]  # of a group, from its first part to its last
 
 
 class Dask(Cluster):
@@ -76,9 +83,12 @@ class Dask(Cluster):
         self._threads = Threads(None)
         self.workers = self._threads.workers
         self._recipe: Any = None
+        self._state: Any = None
         self._mark: tuple[float, ...] = ()
         self._passes: list[list[int]] = []
-        self._begins_pass = True
+        self._before: Tasks = []  # of the group before the next one
+        self._answered: list[Packed] = []
+        self._groups, self._ahead = deque[Any](), deque[tuple[Any, Tasks]]()
         self._forget()
 
     def __enter__(self) -> Dask:
@@ -93,11 +103,14 @@ class Dask(Cluster):
 
     @property
     def messages(self) -> tuple[str, ...]:  # type: ignore[override]
-        steps = [(f"Pass {number}", *both) for number, both in enumerate(self._passes, 1)]
-        steps += [("Other steps", *self._elsewhere)] if any(self._elsewhere) else []
-        return tuple(
-            f"{name}: {sent:,} bytes sent to the workers, {came:,} bytes came back." for name, sent, came in steps
+        passes = tuple(
+            f"Pass {number}: {sent:,} bytes sent to the workers, {came:,} bytes came back, {between:,} bytes from "
+            "worker to worker."
+            for number, (sent, came, between) in enumerate(self._passes, 1)
         )
+        sent, came = self._elsewhere
+        rest = f"Other steps: {sent:,} bytes sent to the workers, {came:,} bytes came back."
+        return (*passes, rest) if sent or came else passes
 
     def shares(self, n_entries: int) -> bool:
         """Whether a group with this number of candidates is worth sending."""
@@ -107,39 +120,30 @@ class Dask(Cluster):
         """Call ``task(part, edges[part], edges[part + 1])`` for each part on the threads of this machine."""
         self._threads.share(edges, task)
 
-    def begin(self, recipe: Any) -> None:
-        """A pass begins, with terms that workers make by calling `recipe`."""
+    def begin(self, recipe: Any, groups: list[NDArray]) -> None:
+        """A pass over these groups begins, with terms that workers make by calling `recipe`."""
         if recipe is not self._recipe:
             self._forget()
-        self._recipe, self._begins_pass = recipe, True
-        self._passes.append([0, 0])
+        elif self._ahead:  # the pass before was stopped: workers may have gone on
+            self._drop_ahead()
+        self._recipe, self._groups, self._begins_pass = recipe, deque(groups), True
+        self._passes.append([0, 0, 0])
 
     def propose(
         self, rows: Rows, terms: Terms, state: State, positions: NDArray, slots: NDArray, group: NDArray, moves: Moves
     ) -> None:
         """Write to `moves` which labels the instances of a group would drop and add."""
-        self._take_note(state, positions)
+        if self._begins_pass:
+            self._take_note(state, positions)
         moves.counts[: group.size] = 0
 
         def snapshot() -> Snapshot:
             return Snapshot(self._files.of(rows), self._recipe, narrowed(slots), narrowed(positions), state)
 
-        threads = self._find_workers()
-        edges = np.cumsum([0, *threads.values()]) * group.size // sum(threads.values())
-        pieces = [(first, last) for first, last in pairwise(edges.tolist()) if first < last]
-        jobs = dict(
-            self._submit(Job(piece, address, 0), group, snapshot)
-            for piece, address in zip(pieces, threads, strict=False)
-        )
-        while jobs:
-            self._collect(jobs, group, snapshot, moves)
-
-    def settled(self, state: State, positions: NDArray, group: NDArray, moves: Moves, value_type: Any) -> None:
-        """Take note of the proposals that were applied."""
-        movers = find_movers(moves, group.size)
-        has_moved = (positions[group[movers]] == moves.positions[movers]).all(axis=1)
-        movers = movers[has_moved]
-        self._log.append(pack(moves, movers, group[movers], value_type))
+        self._settled = describe_settled(self._answered, positions)
+        self._answered = self._answers(snapshot)
+        for answer in self._answered:
+            unpack(answer, group, moves)
 
     def end(self, state: State, positions: NDArray) -> None:
         """A pass ended: note what the totals are, to find out whether others change them before the next."""
@@ -149,57 +153,91 @@ class Dask(Cluster):
 
     def _forget(self) -> None:
         """Begin another search: nobody knows anything of it."""
-        self._search, self._first, self._log = secrets.token_hex(6), 0, list[Packed | Placed]()
-        self._known: dict[str, int] = {}
-        self._state: Any = None
-        self._mark = ()
+        self._search = secrets.token_hex(6)
+        self._recipe, self._state, self._mark = None, None, ()
         self._placed = np.empty(0)
+        self._epoch = self._number = 0
+        self._begins_pass = True
+        self._drop_ahead()
+        self._groups.clear()
 
-    @property
-    def _version(self) -> int:
-        return self._first + len(self._log)
+    def _drop_ahead(self) -> None:
+        """Take back what was sent ahead; workers will be sent the totals of the moment."""
+        self._groups.extendleft(group for group, _ in reversed(self._ahead))
+        self._ahead.clear()
+        self._before = []
+        self._answered = []
+        self._settled = NOTHING_SETTLED
+        self._present: dict[str, int] = {}
+        self._crew: list[tuple[str, int]] = []  # workers, with their threads, that know the totals
+        self._news: Placed | None = None
+        self._epoch += 1
 
     def _take_note(self, state: State, positions: NDArray) -> None:
         """Find out what others changed since the last pass: everything, nodes, or nothing."""
-        if not self._begins_pass:
-            return
         self._begins_pass = False
         mark, self._mark = self._mark, ()  # a pass that is not ended leaves none
-        if self._state is not state.counts or mark != _mark_of(state, positions):
-            self._first, self._log = self._version + 1, []
-            self._state = state.counts
-            self._placed = state.nodes.placed_for.copy()
+        is_same = self._state is state.counts and mark == _mark_of(state, positions)
+        placed, self._placed = self._placed, state.nodes.placed_for.copy()
+        self._state = state.counts
+        if not is_same or self._present != self._find_workers():
+            self._drop_ahead()
             return
-        labels = np.flatnonzero(self._placed != state.nodes.placed_for)
+        labels = np.flatnonzero(placed != self._placed)
         if labels.size:
-            self._placed = state.nodes.placed_for.copy()
-            self._log.append(Placed(labels, state.nodes.linear[labels], state.nodes.product[labels]))
+            self._news = Placed(labels, state.nodes.linear[labels], state.nodes.product[labels])
 
     # Tasks
 
-    def _submit(self, job: Job, group: NDArray, snapshot: Callable[[], Snapshot]) -> tuple[Any, Job]:
-        """Send a task with what its worker does not know yet; that may be another worker, if this one is gone."""
-        base = self._known.get(job.address, -1)
-        news: list[Packed | Placed] = []
-        whole = None
-        if base >= self._first:
-            news = self._log[base - self._first :]
-        else:
-            base, message = self._version, snapshot()
-            job, whole = self._send(job, message)
-            self._passes[-1][0] += size_of((message.slots, message.positions, message.state))
-        part = Part.of(group[slice(*job.piece)])
-        self._passes[-1][0] += size_of([news, part])
-        name = f"pass{len(self._passes)}-version{self._version}-part{job.piece[0]}-try{job.attempt}"
-        future = self._client.submit(
+    def _answers(self, snapshot: Callable[[], Snapshot]) -> list[Packed]:
+        """What is proposed for the next group; tasks of some groups after it are sent, too."""
+        failure = None
+        for attempt in range(ATTEMPTS):
+            while self._groups and len(self._ahead) < AHEAD:
+                group = self._groups.popleft()
+                self._ahead.append((group, self._submit(group, snapshot, attempt)))
+            group, tasks = self._ahead[0]
+            found, failure = self._collect(tasks)
+            if failure is None:
+                self._before = self._ahead.popleft()[1]
+                return found
+            self._drop_ahead()
+        return self._refuse(f"a task failed {ATTEMPTS} times, at last with {failure}")
+
+    def _submit(self, group: NDArray, snapshot: Callable[[], Snapshot], attempt: int) -> Tasks:
+        """Send the tasks of a group to the workers that know the totals; to all, with the totals, if none does."""
+        before, news = self._ahead[-1][1] if self._ahead else self._before, self._news
+        knows, self._news = bool(self._crew), None
+        if not knows:
+            self._present = self._find_workers()
+            self._crew = list(self._present.items())
+        self._number += 1
+        edges = np.cumsum([0, *(threads for _, threads in self._crew)]) * group.size
+        edges //= sum(threads for _, threads in self._crew)
+        tasks = []
+        for number, piece in enumerate(pairwise(edges.tolist())):
+            job, whole = Job(piece, self._crew[number][0], attempt), None
+            if not knows:
+                message = snapshot()
+                job, whole = self._send(job, message)
+                self._crew[number] = job.address, self._crew[number][1]
+                self._passes[-1][0] += size_of((message.slots, message.positions, message.state))
+            part = Part.of(group[slice(*piece)])
+            self._passes[-1][0] += size_of([news or [], part])
+            arguments = whole, [future for future, _ in before], news, part
+            tasks.append((self._start(job, number, arguments), job))
+        return tasks
+
+    def _start(self, job: Job, number: int, arguments: tuple[Any, ...]) -> Any:
+        name = f"pass{len(self._passes)}-version{self._number}-part{number}-try{job.attempt}"
+        return self._client.submit(
             propose_on_worker,
-            *(self._search, self._version, base, whole, news, part),
+            *(self._search, (self._epoch, self._number), *arguments),
             key=f"propose-{self._search}-{name}",
             workers=[job.address],
             allow_other_workers=True,
             pure=False,
         )
-        return future, job
 
     def _send(self, job: Job, message: Snapshot) -> tuple[Job, Any]:
         """Send all that there is to know to a worker, once it is known to understand it; to another, if it is gone."""
@@ -209,7 +247,9 @@ class Dask(Cluster):
             tried.add(job.address)
             if not self._check_release(job.address):
                 continue
-            with suppress(OSError, TimeoutError):
+            if job.address.startswith("inproc"):  # where sending is no copying
+                message = own_copy(message)
+            with suppress(*UNREACHED):
                 return job, self._client.scatter(message, workers=[job.address], hash=False)
         reason = f"{ATTEMPTS} attempts to send totals to a worker failed, at last to {job.address}"
         raise self._failure(reason)
@@ -226,29 +266,19 @@ class Dask(Cluster):
                 return job.address if job.address in ready else ready[job.piece[0] % len(ready)]
             time.sleep(0.05)
 
-    def _collect(self, jobs: dict[Any, Job], group: NDArray, snapshot: Any, moves: Moves) -> None:
-        """Take the answers that are there, and ask again where there is none to be had."""
-        for future in self._wait(jobs):
-            job = jobs.pop(future)
-            kind, answer, address = self._answer_of(future) if future.done() else LOST
-            if kind == "moves":
-                self._known[address] = self._version
-                self._passes[-1][1] += size_of(answer)
-                unpack(answer, moves, answer.rows + job.piece[0])
-                continue
-            if job.attempt + 1 >= ATTEMPTS:
-                self._refuse(f"a task failed {ATTEMPTS} times, at last with {answer}")
-            self._known.pop(address or job.address, None)
-            if kind == "lacks" and answer is not None:
-                self._known[address] = answer
-            again = Job(job.piece, self._choose_worker(address, job), job.attempt + 1)
-            jobs.update([self._submit(again, group, snapshot)])
-
-    def _choose_worker(self, address: str, job: Job) -> str:
-        """The worker that answered, or another one than that which did not."""
-        addresses = list(self._find_workers())
-        others = [each for each in addresses if each != job.address] or addresses
-        return address if address in addresses else others[job.piece[0] % len(others)]
+    def _collect(self, tasks: Tasks) -> tuple[list[Packed], Any]:
+        """The answers of a group, and why there are none."""
+        found = []
+        for kind, answer, _ in self._fetch(dict(tasks)):
+            if kind != "moves":
+                return [], "a worker that lacks the totals" if kind == "lacks" else answer
+            if not np.array_equal(answer.settled, self._settled):
+                return [], "a worker that settles otherwise"
+            found.append(answer)
+        came = size_of(found)
+        self._passes[-1][1] += came
+        self._passes[-1][2] += came * (len({job.address for _, job in tasks}) - 1)
+        return found, None
 
 
 @contextmanager

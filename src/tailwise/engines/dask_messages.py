@@ -1,8 +1,8 @@
 """What the driver and the workers of a cluster send each other, and what a worker does with it.
 
 A worker keeps a copy of the totals and positions of a search, which only saves messages: a task says which version of
-them it needs, and a worker that has another one says so and is sent what it lacks. To go from one version to the next,
-a worker settles the moves that the driver has settled, in the same order, by the same kernel.
+them it needs, and a worker that has another one says so. To go from one version to the next, a worker settles what was
+proposed for the group before, in the same order and by the same kernel as the driver.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from tailwise.kernels.rows import Rows
 
 __all__ = [
+    "NOTHING_SETTLED",
+    "Answer",
     "Packed",
     "Part",
     "Placed",
     "Snapshot",
-    "find_movers",
+    "describe_settled",
     "narrowed",
     "pack",
     "propose_on_worker",
@@ -40,17 +42,24 @@ __all__ = [
     "unpack",
 ]
 
+NOTHING_SETTLED = np.zeros(2, np.int64)
 MOST_KEPT = 4  # searches of which a worker keeps a copy
+
+Version = tuple[int, int]  # how often a search sent everything, and how many groups it had begun
 
 
 class Packed(NamedTuple):
-    """The moves of some rows of a group, without those that stay."""
+    """What some instances propose, without those that stay."""
 
-    rows: NDArray  # places in the group, or instances
+    settled: NDArray  # what `describe_settled` says of the group before
+    instances: NDArray
     positions: NDArray
     counts: NDArray
     labels: NDArray  # of what rows leave and take, one row after another
     values: NDArray
+
+
+Answer = tuple[str, Any, str]  # "moves" and what is proposed, or "lacks"; and the address of the worker
 
 
 class Part(NamedTuple):
@@ -63,13 +72,13 @@ class Part(NamedTuple):
     def of(cls, instances: NDArray) -> Part:
         """The ranges of ascending instances."""
         breaks = np.flatnonzero(np.diff(instances) != 1) + 1
-        edges = np.concatenate([[0], breaks, [instances.size]])
+        edges = np.concatenate([[0], breaks, [instances.size]]) if instances.size else np.zeros(1, np.int64)
         return cls(instances[edges[:-1]], np.diff(edges))
 
     def instances(self) -> NDArray:
         """The inverse."""
         ends = np.cumsum(self.lengths)
-        return np.arange(ends[-1]) + np.repeat(self.starts - ends + self.lengths, self.lengths)
+        return np.arange(self.lengths.sum()) + np.repeat(self.starts - ends + self.lengths, self.lengths)
 
 
 class Snapshot(NamedTuple):
@@ -94,7 +103,7 @@ class Placed(NamedTuple):
 class Copy:
     """What a worker keeps of a search."""
 
-    version: int
+    version: Version
     recipe: Any  # kept because terms hold addresses of what it holds
     rows: Rows
     terms: Terms
@@ -102,6 +111,7 @@ class Copy:
     positions: NDArray
     state: State
     touched: Touched
+    settled: NDArray = field(default_factory=lambda: NOTHING_SETTLED)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -127,40 +137,59 @@ def size_of(message: Any) -> int:
     return sum(map(size_of, message)) if isinstance(message, (tuple, list)) else 0
 
 
-def find_movers(moves: Moves, size: int) -> NDArray:
-    """The rows of a group that leave or take a label."""
-    leaves, takes = moves.counts[:size].T
-    return np.flatnonzero(leaves | takes)
+def describe_settled(answers: list[Packed], positions: NDArray) -> NDArray:
+    """How many of the instances that proposed have moved, and the sum of their numbers.
+
+    A worker whose processor rounds otherwise than that of the driver could settle otherwise, which this shows.
+    """
+    found = NOTHING_SETTLED.copy()
+    for each in answers:
+        has_moved = (positions[each.instances] == each.positions).all(axis=1)
+        found += has_moved.sum(), each.instances[has_moved].sum(dtype=np.int64)
+    return found
 
 
-def pack(moves: Moves, rows: NDArray, names: NDArray, value_type: Any) -> Packed:
-    """The moves of some rows, under other names."""
-    counts, k = moves.counts[rows], moves.positions.shape[1]
-    is_used = np.arange(k) < counts[:, :, None]
+def pack(moves: Moves, instances: NDArray, value_type: Any, settled: NDArray) -> Packed:
+    """The moves of those instances that leave or take a label."""
+    leaves, takes = moves.counts.T
+    rows = np.flatnonzero(leaves | takes)
+    counts, k, names = moves.counts[rows], moves.positions.shape[1], instances[rows]
+    places = _places(rows, counts, k)
     return Packed(
+        settled,
         names.astype(np.int32 if names.max(initial=0) < 2**31 else np.int64),
         narrowed(moves.positions.take(rows, axis=0)),
         counts.astype(np.int8 if k < 128 else np.int32),
-        moves.labels.take(rows, axis=0)[is_used],
-        moves.values.take(rows, axis=0)[is_used].astype(value_type),
+        moves.labels.reshape(-1)[places],
+        moves.values.reshape(-1)[places].astype(value_type),
     )
 
 
 def spread(packed: Packed) -> Moves:
     """The moves of packed rows, one after another."""
-    from tailwise.kernels.row_ascent import Moves
+    from tailwise.kernels.row_ascent import make_buffers
 
-    n_rows, k = packed.positions.shape
-    is_used = np.arange(k) < packed.counts[:, :, None]
-    labels, values = np.zeros((n_rows, 2, k), np.int32), np.zeros((n_rows, 2, k))
-    labels[is_used], values[is_used] = packed.labels, packed.values
-    return Moves(packed.positions.astype(np.int32), packed.counts.astype(np.int32), labels, values)
+    moves, _ = make_buffers(1, *packed.positions.shape)
+    _unpack(packed, np.arange(packed.instances.size), moves)
+    return moves
 
 
-def unpack(packed: Packed, moves: Moves, rows: NDArray) -> None:
-    """Write packed moves to rows of the buffer."""
-    for ours, theirs in zip(moves, spread(packed), strict=True):
-        ours[rows] = theirs
+def _places(rows: NDArray, counts: NDArray, k: int) -> NDArray:
+    """Where the labels that some rows leave and take are in an array (rows, 2, k) that is read as a line."""
+    sizes = counts.ravel().astype(np.int64)
+    starts = (2 * k * rows[:, None] + np.array([0, k])).ravel()
+    return np.arange(sizes.sum()) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+
+
+def unpack(packed: Packed, group: NDArray, moves: Moves) -> None:
+    """Write what some instances of a group propose to the buffer."""
+    _unpack(packed, np.searchsorted(group, packed.instances), moves)
+
+
+def _unpack(packed: Packed, rows: NDArray, moves: Moves) -> None:
+    places = _places(rows, packed.counts, packed.positions.shape[1])
+    moves.positions[rows], moves.counts[rows] = packed.positions, packed.counts
+    moves.labels.reshape(-1)[places], moves.values.reshape(-1)[places] = packed.labels, packed.values
 
 
 def run_on_worker(
@@ -178,28 +207,29 @@ def _narrow(found: Any) -> Any:
 
 
 def propose_on_worker(
-    search: str,
-    version: int,
-    base: int,
-    snapshot: Snapshot | None,
-    news: list[Packed | Placed],
-    part: Part,
-) -> tuple[str, Any, str]:
-    """What the instances of a part would leave and take, if this worker can know; else which version it has.
+    search: str, version: Version, snapshot: Snapshot | None, before: list[Answer], placed: Placed | None, part: Part
+) -> Answer:
+    """What the instances of a part would leave and take, if this worker can know; else that it lacks the totals.
 
-    With a snapshot of version `base`, or with a copy of it, and the news after it, a worker has `version`.
+    A worker has a version that it is sent a snapshot of, or if it has the one before, and is given all answers of the
+    group before, and the nodes that were placed anew after that.
     """
-    copy = _find_copy(search, base, snapshot)
-    if copy is None:
+    copy = _find_copy(search, version, snapshot)
+    if copy is None or not _bring_up(copy, version, before, placed):
         return "lacks", None, _worker().address
-    with copy.lock:
-        if copy.version == base:
-            for each in news:
-                _settle(copy, each) if isinstance(each, Packed) else _renew(copy, each)
-            copy.version = version
-        if copy.version != version:
-            return "lacks", copy.version, _worker().address
     return "moves", _propose(copy, part.instances()), _worker().address
+
+
+def _bring_up(copy: Copy, version: Version, before: list[Answer], placed: Placed | None) -> bool:
+    """Settle what was proposed before, unless that was done; returns whether the copy now has this version."""
+    epoch, number = version
+    with copy.lock:
+        if copy.version == (epoch, number - 1) and all(kind == "moves" for kind, _, _ in before):
+            _settle(copy, [packed for _, packed, _ in before])
+            if placed is not None:
+                _renew(copy, placed)
+            copy.version = version
+        return copy.version == version
 
 
 def _propose(copy: Copy, instances: NDArray) -> Packed:
@@ -208,8 +238,7 @@ def _propose(copy: Copy, instances: NDArray) -> Packed:
     moves, _ = make_buffers(1, instances.size, copy.positions.shape[1])
     with Threads(_worker().state.nthreads) as threads:
         threads.propose(copy.rows, copy.terms, copy.state, copy.positions, copy.slots, instances, moves)
-    movers = find_movers(moves, instances.size)
-    return pack(moves, movers, movers, copy.rows.values.dtype)
+    return pack(moves, instances, copy.rows.values.dtype, copy.settled)
 
 
 def _worker() -> Any:
@@ -218,17 +247,17 @@ def _worker() -> Any:
     return get_worker()
 
 
-def _find_copy(search: str, base: int, snapshot: Snapshot | None) -> Copy | None:
+def _find_copy(search: str, version: Version, snapshot: Snapshot | None) -> Copy | None:
     with _making:
         copy = _copies.get(search)
-        if snapshot is not None and (copy is None or copy.version < base):
-            copy = _copies[search] = _make_copy(snapshot, base)
+        if snapshot is not None and (copy is None or copy.version < version):
+            copy = _copies[search] = _make_copy(snapshot, version)
             for old in list(_copies)[:-MOST_KEPT]:
                 del _copies[old]
         return copy
 
 
-def _make_copy(snapshot: Snapshot, version: int) -> Copy:
+def _make_copy(snapshot: Snapshot, version: Version) -> Copy:
     from tailwise.kernels.row_ascent import make_buffers
     from tailwise.kernels.rows import Rows
 
@@ -247,13 +276,14 @@ def _make_copy(snapshot: Snapshot, version: int) -> Copy:
     )
 
 
-def _settle(copy: Copy, packed: Packed) -> None:
-    """Settle what the driver has settled; rows that it did not move are not among them."""
+def _settle(copy: Copy, answers: list[Packed]) -> None:
+    """Settle what the driver settles: the proposals of a group, from its first part to its last."""
     from tailwise.kernels.row_ascent import settle
 
-    if packed.rows.size:
-        instances = packed.rows.astype(np.int64)
-        settle(copy.terms, copy.state, copy.positions, copy.slots, instances, spread(packed), copy.touched)
+    packed = Packed(*map(np.concatenate, zip(*answers, strict=True)))
+    instances = packed.instances.astype(np.int64)
+    settle(copy.terms, copy.state, copy.positions, copy.slots, instances, spread(packed), copy.touched)
+    copy.settled = describe_settled(answers, copy.positions)
 
 
 def _renew(copy: Copy, placed: Placed) -> None:

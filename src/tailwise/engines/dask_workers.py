@@ -5,11 +5,13 @@ A task is pure: it can run again, anywhere. What a worker keeps only saves messa
 
 from __future__ import annotations
 
+import asyncio
 import pkgutil
 import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 from tailwise.engines.dask_files import SharedFiles
@@ -17,10 +19,11 @@ from tailwise.engines.dask_messages import release, run_on_worker, size_of
 from tailwise.engines.engine import Engine
 from tailwise.errors import ClusterError, InputError, extra_needed
 
-__all__ = ["ATTEMPTS", "LOST", "Cluster", "Job"]
+__all__ = ["ATTEMPTS", "LOST", "UNREACHED", "Cluster", "Job"]
 
 ATTEMPTS = 4  # for a task, after its worker was lost
 POLL = 2.0  # seconds between two looks at which workers are there
+UNREACHED = OSError, asyncio.TimeoutError  # which is the built-in one from Python 3.11 on
 LOST: tuple[str, Any, str] = "lost", "a lost worker", ""  # the answer of one that is gone
 
 
@@ -144,25 +147,50 @@ class Cluster(Engine):
             self._prepared[address] = Preparation(version, kernels, time.monotonic() + self._patience)
         return self._prepared[address]
 
-    def _wait(self, jobs: dict[Any, Job]) -> list[Any]:
+    def _wait(self, jobs: dict[Any, Job], return_when: str = "FIRST_COMPLETED") -> list[Any]:
         """The tasks that are done, or whose worker is gone."""
         from distributed import wait
+        from distributed.client import FuturesCancelledError
 
         try:
-            return list(wait(list(jobs), timeout=POLL, return_when="FIRST_COMPLETED").done)
-        except TimeoutError:
-            present = self._find_workers()
-            return [future for future, job in jobs.items() if job.address not in present]
+            return list(wait(list(jobs), timeout=POLL, return_when=return_when).done)
+        except FuturesCancelledError:  # what they need was lost
+            return [future for future in jobs if future.done()]
+        except asyncio.TimeoutError:
+            return self._find_gone(jobs)
 
-    def _answer_of(self, future: Any, patience: float | None = None) -> tuple[str, Any, str]:
+    def _find_gone(self, jobs: dict[Any, Job]) -> list[Any]:
+        present = self._find_workers()
+        return [future for future, job in jobs.items() if job.address not in present]
+
+    def _fetch(self, jobs: dict[Any, Job]) -> list[tuple[str, Any, str]]:
+        """The answers of all tasks: in one message, if none of them failed."""
+
+        async def fetch() -> list[tuple[str, Any, str]]:
+            return list(await self._client.gather(list(jobs)))
+
+        waiting = dict(jobs)
+        while waiting:
+            for future in self._wait(waiting, "ALL_COMPLETED"):
+                del waiting[future]
+        if all(future.status == "finished" for future in jobs):
+            with suppress(*self._losses()):
+                return self._client.sync(fetch, callback_timeout=self._patience)
+        return [self._answer_of(future) if future.done() else LOST for future in jobs]
+
+    def _losses(self) -> tuple[type[BaseException], ...]:
+        """What is raised where a worker was lost."""
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
         from distributed.comm import CommClosedError
 
+        return KilledWorker, FutureCancelledError, CommClosedError, asyncio.TimeoutError
+
+    def _answer_of(self, future: Any, patience: float | None = None) -> tuple[str, Any, str]:
         try:
             found = future.result(timeout=patience if future.done() else self._patience)
             return found if isinstance(found, tuple) else ("prepared", found, "")
-        except (KilledWorker, FutureCancelledError, CommClosedError, TimeoutError) as error:
+        except self._losses() as error:
             return "lost", error, ""
         except FileNotFoundError as error:
             self._refuse(f"a worker does not see {error.filename}: give a store, or a folder=, that all workers see")
@@ -244,7 +272,7 @@ class Cluster(Engine):
                     if kept is not None:
                         self._kept[id(kept)] = holder
                 return holder, self._scatter(arguments, holder.address)
-            except (OSError, TimeoutError):
+            except UNREACHED:
                 self._kept.pop(id(kept), None)
         return self._refuse(f"{ATTEMPTS} attempts to send arguments to a worker failed")
 

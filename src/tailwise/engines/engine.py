@@ -65,8 +65,8 @@ class Engine(Protocol):
 
     # A pass: proposals for one group after another
 
-    def begin(self, recipe: Any) -> None:
-        """A pass begins, with terms that can be made elsewhere by calling `recipe`."""
+    def begin(self, recipe: Any, groups: list[NDArray]) -> None:
+        """A pass over these groups begins, with terms that can be made elsewhere by calling `recipe`."""
         return
 
     def propose(
@@ -79,10 +79,6 @@ class Engine(Protocol):
             group.size,
             lambda first, last: propose_part(rows, terms, state, positions, slots, group, moves, first, last),
         )
-
-    def settled(self, state: State, positions: NDArray, group: NDArray, moves: Moves, value_type: Any) -> None:
-        """The proposals of a group were looked at, and applied where `positions` agree with them."""
-        return
 
     def end(self, state: State, positions: NDArray) -> None:
         """A pass ended."""

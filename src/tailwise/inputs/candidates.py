@@ -17,6 +17,7 @@ from tailwise.inputs.matrices import (
     add_up,
     as_array,
     canonical_csr,
+    cut_pointers,
     extend_columns,
     is_mapped,
     make_columns,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidates", "Origin"]
 
+ENTRIES_IN_BLOCK = 1 << 22  # candidates that are copied at once
 MOST_WIDENED = 1_000_000  # up to this many entries, double precision is worth its memory
 
 
@@ -212,13 +214,14 @@ class Candidates:
             self._columns = make_columns(self.rows, self.by_label.sizes, engine, self.make_zeros, at_once)
         return self._columns
 
-    def make_zeros(self, dtype: Any) -> NDArray:
-        """One zero for each candidate: in a temporary file if the candidates themselves are a mapped file."""
+    def make_zeros(self, dtype: Any, size: int | None = None) -> NDArray:
+        """Zeros, by default one for each candidate: in a temporary file if the candidates are a mapped file."""
+        size = self.n_entries if size is None else size
         if not is_mapped(self.rows.labels):
-            return np.zeros(self.n_entries, dtype)
+            return np.zeros(size, dtype)
         from tailwise.inputs.scratch import make_scratch
 
-        return make_scratch(self.n_entries, dtype, self.rows.labels)
+        return make_scratch(size, dtype, self.rows.labels)
 
     def split_labels(self, parts: int) -> list[int]:
         """Edges of parts of the labels that hold about as many candidates each."""
@@ -277,25 +280,21 @@ class Candidates:
     def keep_top(self, top: int) -> Candidates:
         """Keep the ``top`` most probable labels of each instance."""
         top = check_size("top", top, remedy="Omit it to keep every candidate.")
-        is_long = self.sizes > top
-        if not is_long.any():
+        if not (self.sizes > top).any():
             return self
-        is_in_long_row = np.repeat(is_long, self.sizes)
-        is_kept = ~is_in_long_row
-        is_kept[is_in_long_row] = self._mark_top(top, is_long, is_in_long_row)
-        indptr = np.concatenate([[0], np.cumsum(np.minimum(self.sizes, top))])
-        return self._like(indptr, self.rows.labels[is_kept], self.rows.values[is_kept])
+        indptr = add_up(np.minimum(self.sizes, top))
+        labels, values = (self.make_zeros(array.dtype, int(indptr[-1])) for array in self.rows[1:])
+        for block in cut_pointers(self.rows.indptr, ENTRIES_IN_BLOCK):
+            part, (first, last) = self.part(*block), indptr[list(block)]
+            is_kept = _mark_top(part, top)
+            labels[first:last], values[first:last] = part.labels[is_kept], part.values[is_kept]
+        return self._like(indptr, labels, values)
 
-    def _mark_top(self, top: int, is_long: NDArray, is_in_long_row: NDArray) -> NDArray:
-        """Mark the entries to keep in the rows longer than `top`; only these rows need working memory."""
-        sizes = self.sizes[is_long]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        part = Rows(starts, self.rows.labels[is_in_long_row], self.rows.values[is_in_long_row])
-        positions = np.empty((sizes.size, top), dtype=np.int32)
-        select_by_line(part, np.ones(1), np.zeros(1), np.full(sizes.size, top), positions, 0, sizes.size)
-        is_kept = np.zeros(part.labels.size, dtype=bool)
-        is_kept[positions + starts[:-1, None]] = True
-        return is_kept
+    def part(self, first: int, last: int) -> Rows:
+        """The rows of the instances first to last."""
+        indptr = self.rows.indptr[first : last + 1]
+        entries = slice(indptr[0], indptr[-1])
+        return Rows(indptr - indptr[0], self.rows.labels[entries], self.rows.values[entries])
 
     def to_csr(self) -> sp.csr_array:
         """Return the probabilities as a read-only scipy CSR array that shares memory with this object."""
@@ -365,6 +364,22 @@ def _from_csr(csr: sp.csr_array, **known: Any) -> Candidates:
         values = without_rounding(values, csr, known)
     indptr, labels = csr.indptr.astype(np.int64, copy=False), csr.indices.astype(np.int32, copy=False)
     return Candidates(indptr, labels, values, csr.shape[1], **known)
+
+
+def _mark_top(rows: Rows, top: int) -> NDArray:
+    """Mark the `top` most probable entries of each row; only rows that are longer need working memory."""
+    sizes = np.diff(rows.indptr)
+    is_long = sizes > top
+    is_in_long_row = np.repeat(is_long, sizes)
+    starts = add_up(sizes[is_long])
+    part = Rows(starts, rows.labels[is_in_long_row], rows.values[is_in_long_row])
+    positions = np.empty((starts.size - 1, top), dtype=np.int32)
+    select_by_line(part, np.ones(1), np.zeros(1), np.full(starts.size - 1, top), positions, 0, starts.size - 1)
+    is_top = np.zeros(part.labels.size, dtype=bool)
+    is_top[positions + starts[:-1, None]] = True
+    is_kept = ~is_in_long_row
+    is_kept[is_in_long_row] = is_top
+    return is_kept
 
 
 def _read_only(array: NDArray) -> NDArray:

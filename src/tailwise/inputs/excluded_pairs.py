@@ -14,13 +14,13 @@ from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import input_errors_of
 from tailwise.errors import InputError, UnknownIdsWarning
 from tailwise.inputs.by_position import warn_of_positions
-from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.candidates import ENTRIES_IN_BLOCK, Candidates
 from tailwise.inputs.checks import is_integer
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.id_tables import read_table
 from tailwise.inputs.ids import Ids, describe_kinds
 from tailwise.inputs.joining import Space
-from tailwise.inputs.matrices import as_array, as_indicator
+from tailwise.inputs.matrices import add_up, as_array, as_indicator, cut_pointers
 from tailwise.inputs.table_columns import is_table
 from tailwise.kernels.rows import Excluded, mark_excluded
 
@@ -298,18 +298,33 @@ def with_empty_rows(chosen: Chosen, n_rows: int) -> Chosen:
 
 def set_aside(candidates: Candidates, excluded: Excluded) -> Candidates:
     """Move the excluded candidates of each instance to a row of their own, after the rows of all instances."""
-    rows = candidates.rows
-    marks = np.zeros(candidates.n_entries, dtype=np.bool_)
+    rows, marks = candidates.rows, candidates.make_zeros(np.bool_)
     mark_excluded(rows.indptr, rows.labels, excluded, marks)
-    totals = np.concatenate([[0], np.cumsum(marks)])
-    n_moved = totals[rows.indptr[1:]] - totals[rows.indptr[:-1]]
-    sizes = np.concatenate([candidates.sizes - n_moved, n_moved[n_moved > 0]])
+    blocks = list(cut_pointers(rows.indptr, ENTRIES_IN_BLOCK))
+    n_moved = np.concatenate([_count_marks(rows.indptr[first : last + 1], marks) for first, last in blocks])
+    indptr = add_up(np.concatenate([candidates.sizes - n_moved, n_moved[n_moved > 0]]))
+    labels, values = candidates.make_zeros(rows.labels.dtype), candidates.make_zeros(rows.values.dtype)
+    stays, moves = 0, int(indptr[candidates.n_instances])  # where the next entries belong
+    for first, last in blocks:
+        entries = slice(rows.indptr[first], rows.indptr[last])
+        is_moved = marks[entries]
+        size = int(np.count_nonzero(is_moved))
+        rest = is_moved.size - size
+        for ours, theirs in ((labels, rows.labels[entries]), (values, rows.values[entries])):
+            ours[stays : stays + rest], ours[moves : moves + size] = theirs[~is_moved], theirs[is_moved]
+        stays, moves = stays + rest, moves + size
     return Candidates(
-        np.concatenate([[0], np.cumsum(sizes)]),
-        np.concatenate([rows.labels[~marks], rows.labels[marks]]),
-        np.concatenate([rows.values[~marks], rows.values[marks]]),
+        indptr,
+        labels,
+        values,
         candidates.n_labels,
         holds_all_labels=candidates.holds_all_labels,
         label_names=candidates.label_names,
         origin=candidates.origin,
     )
+
+
+def _count_marks(indptr: NDArray, marks: NDArray) -> NDArray:
+    """How many entries of each row are marked."""
+    totals = np.concatenate([[0], np.cumsum(marks[indptr[0] : indptr[-1]])])
+    return np.diff(totals[indptr - indptr[0]])

@@ -3,13 +3,20 @@
 import numpy as np
 
 from tailwise.kernels.best_set import search_best_set
-from tailwise.kernels.compiling import kernel, step
+from tailwise.kernels.compiling import kernel, part, step
 from tailwise.kernels.set_worth import hold_candidates, is_affordable, line_of_one
 from tailwise.kernels.top_k import insert
 from tailwise.kernels.workbench import BOUND, SIZE, put, take_logs
 
 # Shares are counted in parts of this, in 16 bits.
 WHOLE = 65_535
+
+
+@part
+def note_share(shares, place, now, rate):
+    """Move a running mean towards what is so now."""
+    share = np.float64(shares[place])
+    shares[place] = np.uint16(share + rate * (now - share))
 
 
 @step
@@ -27,7 +34,7 @@ def load_priced(worth, columns, prices, j, shares, rate, bench):
         if is_affordable(slope, offset, bench.values[size], price):
             size += 1
         else:
-            shares[place] = np.uint16((1.0 - rate) * np.float64(shares[place]))
+            note_share(shares, place, 0.0, rate)
     hold_candidates(worth, columns, j, size)
     take_logs(worth, j, bench, size)
     return size
@@ -43,9 +50,7 @@ def bound_labels(worth, columns, prices, sizes, bounds, shares, rate, counts, be
         bounds[j], sizes[j] = bench.found[BOUND], np.int64(bench.found[SIZE])
         for x in range(size):
             counts[bench.instances[x]] += bench.is_best[x]
-            place = bench.places[x]
-            share = np.float64(shares[place])
-            shares[place] = np.uint16(share + rate * (WHOLE * bench.is_best[x] - share))
+            note_share(shares, bench.places[x], WHOLE * bench.is_best[x], rate)
 
 
 @kernel
@@ -58,6 +63,17 @@ def bound_part(worth, columns, prices, sizes, bounds, shares, rate, counts, benc
     parts of WHOLE. Assumes: bounds and sizes are 0 for labels without candidates.
     """
     bound_labels(worth, columns, prices, sizes, bounds, shares, rate, counts, bench, first, last)
+
+
+@kernel
+def note_best_sets(shares, bits, rate):
+    """Bring shares up to date with the best sets that were found elsewhere.
+
+    Shapes: shares (nnz,); bits (nnz / 8,), uint8, the lowest bit first: whether a candidate is in the best set.
+    Writes: shares.
+    """
+    for x in range(shares.size):
+        note_share(shares, x, WHOLE * np.float64((bits[x >> 3] >> (x & 7)) & 1), rate)
 
 
 @kernel

@@ -198,14 +198,13 @@ def _run_groups(
             n_moved += ascend(rows, terms, state, positions, slots, order[first : first + step], moves, touched)
             raise_failure(problem.utility)
         return n_moved
-    engine.begin(problem.expectation.recipe)
-    for first in range(0, order.size, group_size):
+    groups = [order[first : first + group_size] for first in range(0, order.size, group_size)]
+    engine.begin(problem.expectation.recipe, groups)
+    for group in groups:
         if not observer.goes_on():
             break
-        group = order[first : first + group_size]
         engine.propose(rows, terms, state, positions, slots, group, moves)
         n_moved += settle(terms, state, positions, slots, group, moves, touched)
-        engine.settled(state, positions, group, moves, rows.values.dtype)
         raise_failure(problem.utility)
     engine.end(state, positions)
     return n_moved
