@@ -10,7 +10,7 @@ import tailwise as tw
 from tailwise.errors import FileError, InputError
 from tailwise.models import ready_stack
 from tailwise.models.reliability import calibration_error
-from tailwise.models.stacking import describe_pairs, fit_stack, pool
+from tailwise.models.stacking import describe_pairs, find_true, fit_stack, pool
 from tailwise.models.top_entries import keep_top
 
 X, Y = reference.random_data(13, n=60, m=15)
@@ -61,6 +61,17 @@ def test_ranks_of_long_rows(n):
 def log_odds(p):
     p = np.clip(p, 1e-4, 1 - 1e-4)
     return np.log(p / (1 - p))
+
+
+def test_which_pairs_are_true():
+    random = np.random.default_rng(4)
+    members = [sp.random_array((30, 9), density=0.3, format="csr", rng=random) for _ in range(2)]
+    truth = sp.random_array((30, 9), density=0.3, format="csr", rng=random)  # also labels that nobody proposes
+    pooled = pool(members)
+    expected = truth.toarray()[pooled.rows, pooled.labels] > 0
+    assert 0 < expected.sum() < truth.nnz
+    np.testing.assert_array_equal(find_true(pooled, truth), expected)
+    assert not find_true(pooled, sp.csr_array((30, 9))).any()
 
 
 @pytest.mark.parametrize("few", [50_000, 100])

@@ -86,6 +86,10 @@ def test_frequent_features_are_bytes_and_have_no_postings():
     assert not postings.codes[0, :, 40:].any()
     assert postings.starts.tolist() == [[0, 0, 0, 1]]
     assert postings.packed % 2**16 == [7]
+    assert postings.head_starts.tolist() == [0, *np.cumsum(1 + (np.arange(40) % 2 == 0)).tolist()]
+    heads = np.zeros((40, 2), np.float32)
+    heads[np.repeat(np.arange(40), np.diff(postings.head_starts)), postings.heads % 2**16] = postings.heads >> 16
+    np.testing.assert_allclose(heads * STEP, rows[:, [0, 2]], atol=STEP)
     np.testing.assert_allclose((postings.packed >> 16) * STEP, 0.25, atol=STEP)
 
 
@@ -152,6 +156,44 @@ def test_files(kind, tmp_path):
         assert loaded.priors_ == model.priors_
     with pytest.raises(FileError, match="must be a model of the kind 'tree'"):
         tw.LabelTree.load(path)
+
+
+@pytest.mark.boundscheck
+@pytest.mark.parametrize("n", [50, 300, 1500])
+@pytest.mark.parametrize("r", [1, 3, 4, 5, 93])
+def test_the_start_of_the_search(n, r):
+    """Fewer, as many and more neighbours than the first block has strips; equal rows, and rows without a product."""
+    rows = sp.csr_array(sp.vstack([X[np.arange(n) % 30], sp.csr_array((n % 7, 50)), X[40:90]]))
+    found, every = tw.Neighbours(r).fit(rows, np.ones((rows.shape[0], 2))).search(Q), cosines(Q, rows)
+    for near, of_near, row in zip(found.rows, found.cosines, every, strict=True):
+        best = np.sort(row)[::-1][:r]
+        np.testing.assert_allclose(of_near, best, atol=1e-6)
+        np.testing.assert_allclose(row[near[near >= 0]], best[best > 1e-6], atol=1e-6)
+
+
+def repeat_a_label(labels):
+    start = labels.indptr[np.flatnonzero(np.diff(labels.indptr) > 1)[0]]
+    labels.indices[start + 1] = labels.indices[start]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda model: model.labels_.data.__setitem__(0, -1.0), "some values of labels are not 1"),
+        (lambda model: model.labels_.data.__setitem__(0, 0.5), "some values of labels are not 1"),
+        (lambda model: repeat_a_label(model.labels_), "some values of labels"),
+        (lambda model: model.indexes_[0].rows.sparse.data.__setitem__(3, 1.5), "some values of sparse"),
+        (lambda model: model.indexes_[0].rows.sparse.data.__setitem__(3, np.nan), "some values of sparse"),
+        (lambda model: model.indexes_[0].rows.dense.__setitem__((3, 0), -2.0), "some values of dense"),
+        (lambda model: model.indexes_[0].rows.dense.__setitem__((3, 0), np.nan), "some values of dense"),
+    ],
+)
+def test_files_with_impossible_values_are_refused(tmp_path, change, words):
+    model = tw.Neighbours(7).fit(KINDS["both"](X), Y)
+    change(model)
+    model.save(tmp_path / "altered.model")  # with checksums that are right
+    with pytest.raises(FileError, match=words):
+        tw.load_model(tmp_path / "altered.model")
 
 
 def test_rows_without_neighbours_get_the_priors():

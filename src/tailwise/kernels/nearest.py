@@ -14,9 +14,11 @@ import numpy as np
 from tailwise.kernels.compiling import bundle, kernel, part, step
 from tailwise.kernels.lanes import WIDE, lowest_bit, mask_above
 from tailwise.kernels.node_training import Matrix
+from tailwise.kernels.top_k import kth_largest
 
 STEP = np.float32(1 / 32767)  # values of postings are rounded to such steps, but none to 0
 NONE = -1
+STRIPS = 16  # that a block is cut into; rows at the same place of all strips are compared
 
 
 @bundle
@@ -30,6 +32,8 @@ class Postings(NamedTuple):
         np.ndarray
     )  # int32 (postings,): the value in STEPs times 2**16, plus the row, counted from the block's first
     tops: np.ndarray  # float32 (heads,): the largest absolute value of each
+    head_starts: np.ndarray  # int64 (rows + 1,)
+    heads: np.ndarray  # int32 (entries of heads,): by row, the value in STEPs times 2**16, plus the number of the head
     codes: np.ndarray  # uint8 (groups of WIDE rows, heads, WIDE): absolute values in parts of 255 of tops, rounded up
 
 
@@ -50,6 +54,7 @@ class SearchRoom(NamedTuple):
 
     ranges: np.ndarray  # int64 (longest query, 2): postings of its features
     sums: np.ndarray  # float32 (rows of a block,): products without heads
+    maxima: np.ndarray  # float32 (rows of a block / STRIPS,): the largest sum at each place of the strips
     query: np.ndarray  # float32 (features,): the query at hand, 0 between queries
     heaps: np.ndarray  # float32 (queries, r): largest products so far, the least first
     sizes: np.ndarray  # int64 (queries,): rows listed
@@ -67,24 +72,25 @@ def add_postings(queries, first, last, postings, block, ranges, sums):
             break  # this feature and all later ones do not occur
         ranges[n, 0], ranges[n, 1] = starts[f], starts[f + 1]  # looked up before, so that none waits for another one
         n += 1
+    packed = postings.packed[base:]  # once, not for each posting: a write to sums might change what postings hold
     for x in range(n):
         v = queries.values[first + x] * STEP
-        for s in range(base + ranges[x, 0], base + ranges[x, 1]):
-            posting = postings.packed[s]
+        for s in range(np.uint64(ranges[x, 0]), np.uint64(ranges[x, 1])):
+            posting = packed[s]
             sums[np.uint16(posting)] += v * np.float32(posting >> 16)
 
 
 @part
-def write_query(queries, i, query):
-    """Write the values of a query to the places of its features."""
-    for e in range(queries.indptr[i], queries.indptr[i + 1]):
+def write_query(queries, first, last, query):
+    """Write some values of a query to the places of their features."""
+    for e in range(first, last):
         query[queries.columns[e]] = queries.values[e]
 
 
 @part
-def clear_query(queries, i, query):
-    """Write zeros to the places of a query's features."""
-    for e in range(queries.indptr[i], queries.indptr[i + 1]):
+def clear_query(queries, first, last, query):
+    """Write zeros to the places of some features of a query."""
+    for e in range(first, last):
         query[queries.columns[e]] = 0.0
 
 
@@ -98,14 +104,13 @@ def product(rows, row, query):
 
 
 @part
-def head_product(rows, row, query, n_heads):
-    """The product of a row with the query on heads, which come first in a row."""
+def head_product(postings, row, query):
+    """The product of a row with the query on heads."""
     total = np.float32(0.0)
-    for e in range(rows.indptr[row], rows.indptr[row + 1]):
-        if rows.columns[e] >= n_heads:
-            break
-        total += rows.values[e] * query[np.uint32(rows.columns[e])]
-    return total
+    for e in range(postings.head_starts[row], postings.head_starts[row + 1]):
+        entry = postings.heads[e]
+        total += query[np.uint16(entry)] * np.float32(entry >> 16)
+    return total * STEP
 
 
 @step
@@ -124,9 +129,13 @@ def sift(heap, value):
 
 
 @step
-def keep_nearest(at, slack, postings, room, rows, cosines):
-    """Sort the listed rows of largest product into rows and cosines, (r,); ties by the smaller row; their number."""
-    r, size = cosines.size, 0
+def keep_nearest(queries, i, at, heads, postings, room, rows, cosines):
+    """Sort the listed rows of largest product into rows and cosines, (r,); ties by the smaller row; their number.
+
+    Assumes: the heads of the query are in room.query, and nothing else.
+    """
+    r, size, slack = cosines.size, 0, heads.slacks[i]
+    write_query(queries, heads.splits[i], queries.indptr[i + 1], room.query)
     for x in range(room.sizes[at]):
         if room.values[at, x] < room.heaps[at, 0] - slack:
             continue
@@ -139,6 +148,7 @@ def keep_nearest(at, slack, postings, room, rows, cosines):
             place -= 1
         rows[place], cosines[place] = room.listed[at, x], value
         size = min(size + 1, r)
+    clear_query(queries, heads.splits[i], queries.indptr[i + 1], room.query)
     return size
 
 
@@ -154,16 +164,16 @@ def order_by_row(rows, cosines, n):
 
 
 @step
-def make_place(at, slack, postings, room, rows, cosines):
+def make_place(queries, i, at, heads, postings, room, rows, cosines):
     """Drop rows from a full list: those that cannot be among the nearest, or, if these are few, all but r rows."""
-    n, least = 0, room.heaps[at, 0] - slack
+    n, least = 0, room.heaps[at, 0] - heads.slacks[i]
     for x in range(room.sizes[at]):
         if room.values[at, x] >= least:
             room.listed[at, n], room.values[at, n] = room.listed[at, x], room.values[at, x]
             n += 1
     room.sizes[at] = n
     if 2 * n > room.listed.shape[1]:
-        n = keep_nearest(at, slack, postings, room, rows, cosines)
+        n = keep_nearest(queries, i, at, heads, postings, room, rows, cosines)
         order_by_row(rows, cosines, n)
         for x in range(n):
             room.listed[at, x], room.values[at, x] = rows[x], cosines[x]
@@ -171,10 +181,10 @@ def make_place(at, slack, postings, room, rows, cosines):
 
 
 @step
-def list_row(at, row, value, slack, postings, room, rows, cosines):
+def list_row(queries, i, at, heads, row, value, postings, room, rows, cosines):
     """Add a row to those listed for a query."""
     if room.sizes[at] == room.listed.shape[1]:
-        make_place(at, slack, postings, room, rows, cosines)
+        make_place(queries, i, at, heads, postings, room, rows, cosines)
     room.listed[at, room.sizes[at]], room.values[at, room.sizes[at]] = row, value
     room.sizes[at] += 1
     if value > room.heaps[at, 0]:
@@ -182,28 +192,42 @@ def list_row(at, row, value, slack, postings, room, rows, cosines):
 
 
 @step
+def start_heap(heap, sums, maxima):
+    """Fill an empty heap with a number that at least as many of the sums reach, so that few rows must be listed."""
+    for y in range(maxima.size):
+        maxima[y] = 0.0
+    for start in range(np.uint64(0), np.uint64(sums.size), np.uint64(maxima.size)):
+        for y in range(np.uint64(maxima.size)):
+            maxima[y] = max(maxima[y], sums[start + y])
+    if heap.size <= maxima.size:
+        heap[:] = kth_largest(maxima, maxima.size, heap.size)
+
+
+@step
 def list_block(queries, i, at, heads, postings, block, room, rows, cosines):
     """List the rows of a block that may be among the nearest."""
-    first_row, n_rows, n_heads = block * room.sums.size, postings.rows.indptr.size - 1, postings.codes.shape[1]
+    first_row, n_rows = block * room.sums.size, postings.rows.indptr.size - 1
     first, last, unit, slack = queries.indptr[i], heads.splits[i], heads.units[i], heads.slacks[i]
+    if block == 0 and heads.floors[i] == 0.0:  # then no product is less than its sum
+        start_heap(room.heaps[at], room.sums, room.maxima)
     least, is_written = max(room.heaps[at, 0] - slack, heads.floors[i]), False
     for start in range(0, min(room.sums.size, n_rows - first_row), WIDE):
         codes = postings.codes[(first_row + start) // WIDE]
         left = mask_above(queries.columns, heads.factors, first, last, codes, room.sums, start, unit, least)
         if left != np.uint64(0) and not is_written:
-            write_query(queries, i, room.query)
+            write_query(queries, first, last, room.query)
             is_written = True
         while left != np.uint64(0):
             place = start + lowest_bit(left)
             left &= left - np.uint64(1)
             if first_row + place >= n_rows:
                 break
-            value = room.sums[place] + head_product(postings.rows, first_row + place, room.query, n_heads)
+            value = room.sums[place] + head_product(postings, first_row + place, room.query)
             if value > least:
-                list_row(at, first_row + place, value, slack, postings, room, rows, cosines)
+                list_row(queries, i, at, heads, first_row + place, value, postings, room, rows, cosines)
                 least = max(room.heaps[at, 0] - slack, heads.floors[i])
     if is_written:
-        clear_query(queries, i, room.query)
+        clear_query(queries, first, last, room.query)
 
 
 @kernel
@@ -222,9 +246,9 @@ def find_nearest(queries, heads, postings, room, found_rows, found_cosines, firs
             add_postings(queries, heads.splits[i], queries.indptr[i + 1], postings, block, room.ranges, room.sums)
             list_block(queries, i, i - first, heads, postings, block, room, found_rows[i], found_cosines[i])
     for i in range(first, last):
-        write_query(queries, i, room.query)
-        keep_nearest(i - first, heads.slacks[i], postings, room, found_rows[i], found_cosines[i])
-        clear_query(queries, i, room.query)
+        write_query(queries, queries.indptr[i], heads.splits[i], room.query)
+        keep_nearest(queries, i, i - first, heads, postings, room, found_rows[i], found_cosines[i])
+        clear_query(queries, queries.indptr[i], heads.splits[i], room.query)
 
 
 @kernel

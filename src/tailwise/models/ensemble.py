@@ -24,7 +24,7 @@ from tailwise.models.neighbours import Neighbours
 from tailwise.models.ready_stack import check_ready, ready_weights
 from tailwise.models.reliability import calibration_error
 from tailwise.models.side_by_side import PARTS, part_of
-from tailwise.models.stacking import OF_ALL, describe_pairs, fit_stack, list_inputs, pool
+from tailwise.models.stacking import OF_ALL, describe_pairs, find_true, fit_stack, list_inputs, pool
 from tailwise.models.top_entries import keep_top
 from tailwise.models.tree_file import describe_fit, plain_parameters, restore_fit
 from tailwise.utilities import LabelPriors
@@ -292,8 +292,7 @@ class Ensemble(SavedModel, BaseEstimator):
             trained = [(self._train(model, part, X[others], seen, seed), part) for _, model, part in self._list()]
             pooled = pool([model.predict_proba(part_of(X[rows], part), top=TOP) for model, part in trained])
             inputs.append(describe_pairs(pooled, counts))
-            keys = np.repeat(np.arange(rows.size), np.diff(Y[rows].indptr)) * np.int64(Y.shape[1]) + Y[rows].indices
-            truth.append(np.isin(pooled.rows * np.int64(Y.shape[1]) + pooled.labels, keys))
+            truth.append(find_true(pooled, Y[rows]))
         seen, is_true = np.concatenate(inputs), np.concatenate(truth)
         weights, bias = fit_stack(seen, is_true)
         error = calibration_error(expit(seen @ weights + bias), is_true)

@@ -61,10 +61,10 @@ def refuse_texts(X: Any) -> None:
 
 def _unit_rows(csr: sp.csr_array) -> NDArray:
     """Return the values with every row scaled to length 1; empty rows stay empty."""
-    rows = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
-    lengths = np.sqrt(np.bincount(rows, weights=np.square(csr.data, dtype=np.float64), minlength=csr.shape[0]))
+    squares = sp.csr_array((np.square(csr.data, dtype=np.float64), csr.indices, csr.indptr), shape=csr.shape)
+    lengths = np.sqrt(squares @ np.ones(csr.shape[1]))
     lengths[lengths == 0.0] = 1.0
-    return (csr.data / lengths[rows]).astype(np.float32)
+    return (csr.data / np.repeat(lengths, np.diff(csr.indptr))).astype(np.float32)
 
 
 def unit_rows(features: Any) -> Any:

@@ -337,7 +337,7 @@ class LabelTree(SavedModel, ClassifierMixin, BaseEstimator):
 
 def _as_csr(labels: NDArray, values: NDArray, n_labels: int) -> sp.csr_array:
     """Convert rows of labels, padded with -1, and their values to CSR with ascending labels."""
-    order = np.argsort(labels, axis=1, kind="stable")
+    order = np.argsort(labels, axis=1)  # only the padding has equal labels, and is dropped
     labels, values = np.take_along_axis(labels, order, axis=1), np.take_along_axis(values, order, axis=1)
     is_label = labels >= 0
     indptr = np.concatenate([[0], np.cumsum(is_label.sum(axis=1))])

@@ -34,6 +34,8 @@ from tailwise.models.top_entries import keep_top
 from tailwise.models.tree_file import describe_fit, plain_parameters, restore_fit
 from tailwise.utilities import LabelPriors
 
+LONGEST = 1.0 + 1e-5  # of rows of length 1, after rounding
+
 
 class Neighbours(SavedModel, BaseEstimator):
     r"""Nearest neighbours: labels of the training instances most like an instance, by cosine.
@@ -263,10 +265,16 @@ class Neighbours(SavedModel, BaseEstimator):
             msg = f"the header has widths {header['widths']!r:.60}"
             raise InputError(msg)
         model.labels_ = _matrix_of("labels", arrays, (n, model.n_labels_))
+        if (model.labels_.data != 1.0).any():  # shares of other values could be negative
+            msg = "some values of labels are not 1"
+            raise InputError(msg)
         sparse = _matrix_of("sparse", arrays, (n, model.widths_[0])) if model.widths_[0] else None
         dense = arrays["dense"] if model.widths_[1] else None
         if dense is not None and (dense.shape != (n, model.widths_[1]) or dense.dtype != np.float32):
             msg = f"the array dense has shape {dense.shape}"
+            raise InputError(msg)
+        if dense is not None and not (np.abs(dense) <= LONGEST).all():
+            msg = "some values of dense are those of no rows of length 1"
             raise InputError(msg)
         model.indexes_, model.n_instances_ = [RowIndex(UnitRows(sparse, dense))], n
         return model
@@ -352,7 +360,7 @@ def _matrix_of(name: str, arrays: dict[str, NDArray], shape: tuple[int, int]) ->
     indptr, columns, values = (arrays[f"{name}/{part}"] for part in ("indptr", "columns", "values"))
     matrix = sp.csr_array((values, columns, indptr), shape=shape)
     matrix.check_format(full_check=True)
-    if not np.isfinite(values).all():
-        msg = f"some values of {name} are not finite"
+    if not matrix.has_canonical_format or not (np.abs(values) <= LONGEST).all():  # NaN is refused, too
+        msg = f"some values of {name} are those of no rows of length 1, or stand in wrong places"
         raise InputError(msg)
     return matrix

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tailwise.engines import Threads
 from tailwise.kernels.lanes import WIDE
-from tailwise.kernels.nearest import NONE, STEP, HeadQueries, Postings, SearchRoom, add_products, find_nearest
+from tailwise.kernels.nearest import NONE, STEP, STRIPS, HeadQueries, Postings, SearchRoom, add_products, find_nearest
 from tailwise.kernels.node_training import Matrix
 from tailwise.models.job_sharing import share_jobs
 
@@ -182,25 +182,33 @@ def _renumber(rows: sp.csr_array, numbers: NDArray | None) -> sp.csr_array:
 def _list_postings(rows: sp.csr_array, *, is_alone: bool) -> Postings:
     """List the postings of rows with numbered features; frequent ones are heads if no dense features are added."""
     n, sizes = rows.shape[0], np.bincount(rows.indices, minlength=rows.shape[1])
-    n_heads, n_used = int((sizes * HEAD_SHARE > n).sum()) if is_alone else 0, int((sizes > 0).sum())
+    n_heads = min(int((sizes * HEAD_SHARE > n).sum()), MOST_ROWS) if is_alone else 0
+    n_used = int((sizes > 0).sum())
     n_left = rows.nnz - int(sizes[:n_heads].sum())
     size = _size_block(n, n_used, n_left)
     n_blocks = -(-n // size)
     starts, block_starts = np.zeros((n_blocks, n_used + 1), np.int32), np.zeros(n_blocks, np.int64)
     packed, n_filled = np.empty(n_left, np.int32), 0
-    tops = np.zeros(n_heads, np.float32)
-    np.maximum.at(tops, rows.indices[rows.indices < n_heads], np.abs(rows.data[rows.indices < n_heads]))
+    is_head, tops = rows.indices < n_heads, np.zeros(n_heads, np.float32)
+    np.maximum.at(tops, rows.indices[is_head], np.abs(rows.data[is_head]))
+    heads = _pack(rows.data[is_head], rows.indices[is_head])
+    head_starts = np.concatenate([[0], np.cumsum(is_head)])[rows.indptr]
     codes = np.zeros((n_blocks, size // WIDE, n_heads, WIDE), np.uint8)
     for block in range(n_blocks):
         part = rows[block * size : (block + 1) * size]
         codes[block] = _encode_heads(part[:, :n_heads], tops, size)
         by_feature = part[:, n_heads:n_used].tocsc()
         last = n_filled + by_feature.nnz
-        packed[n_filled:last] = _count_steps(by_feature.data).astype(np.int32) * 2**16 + by_feature.indices
+        packed[n_filled:last] = _pack(by_feature.data, by_feature.indices)
         starts[block, n_heads:], block_starts[block] = by_feature.indptr, n_filled
         n_filled = last
     groups = codes.reshape(n_blocks * size // WIDE, n_heads, WIDE)
-    return Postings(as_matrix(rows), block_starts, starts, packed, tops, groups)
+    return Postings(as_matrix(rows), block_starts, starts, packed, tops, head_starts, heads, groups)
+
+
+def _pack(values: NDArray, numbers: NDArray) -> NDArray:
+    """Return values in steps times 2**16, plus numbers below that."""
+    return _count_steps(values).astype(np.int32) * 2**16 + numbers.astype(np.int32, copy=False)
 
 
 def _count_steps(values: NDArray) -> NDArray:
@@ -250,10 +258,10 @@ def _ranges_of(queries: Matrix) -> NDArray:
 
 def _make_room(postings: Postings, queries: Matrix, n_features: int, n_queries: int, r: int) -> SearchRoom:
     block, n_listed = postings.codes.shape[0] * WIDE // max(1, postings.starts.shape[0]), LISTED * r + WIDE
-    sums, query = (np.zeros(size, np.float32) for size in (block, n_features))
+    sums, maxima, query = (np.zeros(size, np.float32) for size in (block, block // STRIPS, n_features))
     heaps, values = (np.zeros((n_queries, size), np.float32) for size in (r, n_listed))
     sizes, listed = np.zeros(n_queries, np.int64), np.zeros((n_queries, n_listed), np.int32)
-    return SearchRoom(_ranges_of(queries), sums, query, heaps, sizes, listed, values)
+    return SearchRoom(_ranges_of(queries), sums, maxima, query, heaps, sizes, listed, values)
 
 
 def _round_up(numbers: NDArray) -> NDArray:

@@ -57,6 +57,16 @@ def describe_pairs(pooled: Pool, counts: NDArray) -> NDArray:
     return inputs
 
 
+def find_true(pooled: Pool, truth: sp.csr_array) -> NDArray:
+    """Return whether each pair is one of an instance and a label that it has."""
+    m, rows = np.int64(truth.shape[1]), np.repeat(np.arange(truth.shape[0]), np.diff(truth.indptr))
+    pairs, wanted = pooled.rows * m + pooled.labels, rows * m + truth.indices  # pairs ascend
+    places = np.searchsorted(pairs, wanted)
+    is_true = np.zeros(pairs.size, np.bool_)
+    is_true[places[np.append(pairs, -1)[places] == wanted]] = True
+    return is_true
+
+
 def list_inputs(names: list[str]) -> list[str]:
     """List the names of the columns of `describe_pairs`."""
     return [f"{what} of {name}" for name in names for what in OF_MEMBERS] + list(OF_ALL)
