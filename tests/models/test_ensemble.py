@@ -153,6 +153,13 @@ def test_groups_are_held_out_together():
     assert sum(each.size for each in tw.Ensemble(folds=3)._list_held(60, None, 0)) == 60
 
 
+@pytest.mark.parametrize("groups", [[None] * 40, ["a", 1.5, None, "b"] * 10])
+def test_strange_groups_are_refused(groups):
+    X = np.eye(4).repeat(10, axis=0)
+    with pytest.raises(InputError, match="groups must "):
+        tw.Ensemble().fit(X, X, groups=np.array(groups, dtype=object))
+
+
 def test_the_error_of_calibration():
     assert calibration_error(np.full(30, 0.5), np.arange(30) % 2 == 0) == pytest.approx(1 / 30, abs=0.05)
     assert calibration_error(np.full(30, 0.9), np.zeros(30, bool)) == pytest.approx(0.9)

@@ -209,6 +209,17 @@ def test_the_rows_behind_a_label():
     assert weights.sum() == pytest.approx(model.predict_proba(Q[[0]], top=12)[0, label], rel=1e-6)
 
 
+def test_labels_are_explained_by_name():
+    tags = [[f"http://example.org/{j}" for j in np.flatnonzero(row)] for row in Y]
+    named, plain = tw.Neighbours(5).fit(X, tags), tw.Neighbours(5).fit(X, Y)
+    rows, weights = named.explain(Q[[0]], "http://example.org/4")
+    expected = plain.explain(Q[[0]], 4)
+    np.testing.assert_array_equal(rows, expected[0])
+    np.testing.assert_array_equal(weights, expected[1])
+    with pytest.raises(InputError, match="or one of their names"):
+        named.explain(Q[[0]], "thesis")
+
+
 def test_dense_and_sparse_queries():
     model = tw.Neighbours(5).fit(X, Y)
     np.testing.assert_array_equal(model.search(Q).rows, model.search(Q.toarray()).rows)

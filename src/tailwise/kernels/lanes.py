@@ -10,7 +10,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["LANES", "WIDE", "add_rows", "add_to_rows", "as_float_bits", "lowest_bit", "mask_above"]
+__all__ = ["LANES", "WIDE", "add_rows", "add_to_rows", "as_float_bits", "lowest_bit", "mask_above", "prefetch"]
 
 LANES, WIDE = 16, 64
 _FLOAT, _INT32, _INT64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
@@ -113,6 +113,21 @@ def lowest_bit(typing_context, bits):
     return types.int64(types.uint64), lambda context, builder, signature, values: builder.cttz(
         values[0], ir.IntType(1)(1)
     )
+
+
+@intrinsic
+def prefetch(typing_context, array, position):
+    """Begin to fetch an entry of an array, which is needed soon."""
+
+    def generate(context, builder, signature, arguments):
+        (data,) = _data_of(context, builder, signature, arguments, (0,))
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), *[_INT32] * 3])
+        begin = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        builder.call(begin, [place, _INT32(0), _INT32(3), _INT32(1)])  # to read, to all caches, as data
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
 
 
 @intrinsic

@@ -12,12 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compiling import bundle, kernel, part, step
-from tailwise.kernels.lanes import WIDE, lowest_bit, mask_above
+from tailwise.kernels.lanes import WIDE, lowest_bit, mask_above, prefetch
 from tailwise.kernels.node_training import Matrix
 from tailwise.kernels.top_k import kth_largest
 
 STEP = np.float32(1 / 32767)  # values of postings are rounded to such steps, but none to 0
 NONE = -1
+LINE = 16  # numbers of four bytes that are fetched at once
 STRIPS = 16  # that a block is cut into; rows at the same place of all strips are compared
 
 
@@ -129,16 +130,37 @@ def sift(heap, value):
 
 
 @step
+def drop_far(at, slack, room):
+    """Drop listed rows that cannot be among the nearest; returns the number of the others."""
+    n, least = 0, room.heaps[at, 0] - slack
+    for x in range(room.sizes[at]):
+        if room.values[at, x] >= least:
+            room.listed[at, n], room.values[at, n] = room.listed[at, x], room.values[at, x]
+            n += 1
+    room.sizes[at] = n
+    return n
+
+
+@step
+def fetch_listed(at, rows, room):
+    """Begin to fetch the listed rows all at once, as each may be anywhere in memory."""
+    for x in range(room.sizes[at]):
+        first, last = rows.indptr[room.listed[at, x]], rows.indptr[room.listed[at, x] + 1]
+        for e in range(first, last, LINE):
+            prefetch(rows.columns, e)
+            prefetch(rows.values, e)
+
+
+@step
 def keep_nearest(queries, i, at, heads, postings, room, rows, cosines):
     """Sort the listed rows of largest product into rows and cosines, (r,); ties by the smaller row; their number.
 
     Assumes: the heads of the query are in room.query, and nothing else.
     """
-    r, size, slack = cosines.size, 0, heads.slacks[i]
+    r, size, n_listed = cosines.size, 0, drop_far(at, heads.slacks[i], room)
+    fetch_listed(at, postings.rows, room)
     write_query(queries, heads.splits[i], queries.indptr[i + 1], room.query)
-    for x in range(room.sizes[at]):
-        if room.values[at, x] < room.heaps[at, 0] - slack:
-            continue
+    for x in range(n_listed):
         value = product(postings.rows, room.listed[at, x], room.query)
         if value <= 0.0 or (size == r and value <= cosines[r - 1]):
             continue
@@ -166,13 +188,7 @@ def order_by_row(rows, cosines, n):
 @step
 def make_place(queries, i, at, heads, postings, room, rows, cosines):
     """Drop rows from a full list: those that cannot be among the nearest, or, if these are few, all but r rows."""
-    n, least = 0, room.heaps[at, 0] - heads.slacks[i]
-    for x in range(room.sizes[at]):
-        if room.values[at, x] >= least:
-            room.listed[at, n], room.values[at, n] = room.listed[at, x], room.values[at, x]
-            n += 1
-    room.sizes[at] = n
-    if 2 * n > room.listed.shape[1]:
+    if 2 * drop_far(at, heads.slacks[i], room) > room.listed.shape[1]:
         n = keep_nearest(queries, i, at, heads, postings, room, rows, cosines)
         order_by_row(rows, cosines, n)
         for x in range(n):

@@ -300,7 +300,7 @@ class Ensemble(SavedModel, BaseEstimator):
 
     def _list_held(self, n: int, groups: Any, seed: int) -> list[NDArray]:
         """List the rows that are held out, once or for each fold."""
-        names = np.arange(n) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
+        names = np.arange(n) if groups is None else _number_groups(groups)
         if names.size != n:
             msg = f"groups must have one entry for each of the {n} rows. Got {names.size}."
             raise InputError(msg)
@@ -315,6 +315,15 @@ class Ensemble(SavedModel, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "members_")
+
+
+def _number_groups(groups: Any) -> NDArray:
+    """Number the groups from 0."""
+    try:
+        return np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
+    except (TypeError, ValueError) as error:  # ValueError: lists of different lengths
+        msg = f"groups must be a list of numbers or a list of texts, one for each row. {error}. Use for instance 0, 1."
+        raise InputError(msg) from error
 
 
 def _last(names: NDArray) -> NDArray:

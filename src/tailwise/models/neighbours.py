@@ -203,15 +203,16 @@ class Neighbours(SavedModel, BaseEstimator):
                 offset += index.rows.n_rows
         return merge_nearest(found)
 
-    def explain(self, x: Any, label: int) -> tuple[NDArray, NDArray]:
+    def explain(self, x: Any, label: int | str) -> tuple[NDArray, NDArray]:
         r"""Return the training rows behind a label of one instance, and their weights :math:`w_i`, best first.
 
         Parameters
         ----------
         x : array_like, sparse matrix or SideBySide of shape (1, features)
             The instance.
-        label : int
-            The label; the weights of the rows that have it sum to its probability.
+        label : int or str
+            The column of the label, or its name if the labels have names; the weights of the rows that have it sum to
+            its probability.
 
         Returns
         -------
@@ -222,12 +223,10 @@ class Neighbours(SavedModel, BaseEstimator):
         if found.rows.shape[0] != 1:
             msg = f"x must be one instance, a matrix with one row. Got {found.rows.shape[0]} rows. Use X[[i]]."
             raise InputError(msg)
-        if not is_integer(label) or not 0 <= label < self.n_labels_:
-            msg = f"label must be an integer from 0 to {self.n_labels_ - 1}. Got {label!r}."
-            raise InputError(msg)
+        column = self._column_of(label)
         rows = found.rows[0][found.rows[0] >= 0]
         weights = self._weights(found).data[: rows.size]
-        has_label = self.labels_[rows][:, [label]].toarray().ravel() > 0
+        has_label = self.labels_[rows][:, [column]].toarray().ravel() > 0
         return rows[has_label], weights[has_label]
 
     def check_parameters(self) -> None:
@@ -278,6 +277,15 @@ class Neighbours(SavedModel, BaseEstimator):
             raise InputError(msg)
         model.indexes_, model.n_instances_ = [RowIndex(UnitRows(sparse, dense))], n
         return model
+
+    def _column_of(self, label: Any) -> int:
+        names = self.priors_.label_names
+        column = names.number_of(label) if names is not None and isinstance(label, str) else label
+        if not is_integer(column) or not 0 <= column < self.n_labels_:
+            named = "" if names is None else ", or one of their names"
+            msg = f"label must be an integer from 0 to {self.n_labels_ - 1}{named}. Got {label!r}."
+            raise InputError(msg)
+        return int(column)
 
     def _check(self, X: Any) -> UnitRows:
         check_feature_names(self, X, reset=False)
