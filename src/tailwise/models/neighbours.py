@@ -280,7 +280,7 @@ class Neighbours(SavedModel, BaseEstimator):
 
     def _column_of(self, label: Any) -> int:
         names = self.priors_.label_names
-        column = names.number_of(label) if names is not None and isinstance(label, str) else label
+        column: Any = names.number_of(label) if names is not None and isinstance(label, str) else label
         if not is_integer(column) or not 0 <= column < self.n_labels_:
             named = "" if names is None else ", or one of their names"
             msg = f"label must be an integer from 0 to {self.n_labels_ - 1}{named}. Got {label!r}."
