@@ -113,7 +113,9 @@ def _is_right(part: str, values: Any) -> bool:
 
 def _is_left_out(part: str, values: Any, is_empty: Any) -> bool:
     """Whether rows without a label have no numbers either."""
-    return part in ("instance", "label") or values.filter(is_empty).null_count == is_empty.sum()
+    import pyarrow as arrow
+
+    return part in ("instance", "label") or values.filter(arrow.array(is_empty)).null_count == is_empty.sum()
 
 
 def _are_empty(texts: Any) -> NDArray:
