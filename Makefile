@@ -9,7 +9,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Tests start many processes, which should share the byte code instead of compiling the sources again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test test-oldest quick fuzz lint compiled compiled-checked docs bench wheel clean
+.PHONY: setup demo test tested checked test-oldest quick fuzz lint compiled compiled-checked docs bench wheel clean
 
 setup: $(STAMP)
 
@@ -43,17 +43,26 @@ lint: setup
 
 # Test files are distributed over one process per core, the longest first (tests/conftest.py); the tests of one file
 # stay together, because they share fixtures.
-# Kernels are compiled first, with and without bounds checks in parallel; otherwise every process would compile them.
+# Kernels are compiled first; otherwise every process would compile them.
 PYTEST = $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 COMPILE = $(BIN)/python tests/warm_up.py
 CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-boundscheck
+CHECKED_LOG := $(VENV)/boundscheck.log
 
 BOUNDSCHECK = $(shell grep -rl --include='test_*.py' mark.boundscheck tests)
 
+# Beside the tests, on what they leave of the cores: lint, and the kernels again with bounds checks.
 test: setup
-	$(MAKE) --jobs=3 compiled compiled-checked lint
+	$(MAKE) --jobs=2 tested checked
+
+tested: compiled
 	$(PYTEST) src tests
-	$(CHECKED) $(PYTEST) $(BOUNDSCHECK) -m "boundscheck and not repeated"
+
+checked: setup
+	nice $(MAKE) lint compiled-checked
+	@$(CHECKED) nice $(PYTEST) $(BOUNDSCHECK) -m "boundscheck and not repeated" > $(CHECKED_LOG) 2>&1 || \
+		{ cat $(CHECKED_LOG); exit 1; }
+	@echo "With bounds checks: $$(tail -n 1 $(CHECKED_LOG))"
 
 compiled: setup
 	$(COMPILE)

@@ -16,8 +16,9 @@ HERE = Path(__file__).parent
 # Tests compare what commands print, whether or not they have to compile.
 os.environ["TAILWISE_QUIET"] = "1"
 
-# Tests that start processes or a browser, build the whole site, or take seconds each.
+# Tests that start processes or a browser, build the whole site, import torch, or take seconds each.
 SLOW = (
+    "certificates/test_certificate_input.py::test_formulas_that_are_not_affine_are_refused",
     "certificates/test_certificate_linear_program.py",
     "certificates/test_certificate_result.py::test_interrupt_carries_the_bound_so_far",
     "certificates/test_certificate_result.py::test_more_rounds_are_no_worse",
@@ -40,12 +41,17 @@ SLOW = (
     "datasets/test_text_parsing.py::test_every_number_is_the_nearest_double",
     "engines/test_dask.py",
     "engines/test_dask_tasks.py",
-    "models/test_embeddings.py::test_vectors_are_those_of_plain_torch",
-    "cli/test_cli_models.py::test_a_run_with_any_model_is_repeated_from_its_configuration",
-    "cli/test_cli_models.py::test_an_encoder_beside_words",
+    "models/test_adapters_networks.py",
+    "models/test_embeddings.py",
+    "models/test_text_model.py",
+    "cli/test_cli_models.py",
+    "inputs/test_candidates.py::test_real_torch",
+    "datasets/test_store_as_input.py::test_commands",
+    "datasets/test_files.py::test_any_module_may_be_imported_first",
     "datasets/test_table_files.py::test_text_after_many_integers",
     "selection/test_label_moves.py::test_worth_by_the_nodes_of_a_state_finds_no_less",
     "selection/test_checkpoint.py::test_killed_command_goes_on",
+    "selection/test_checkpoint.py::test_goes_on_after_a_kill",
     "datasets/test_text_parsing.py::test_lines_are_read_as_by_splitting_them",
     "docs/",
     "models/test_calibrator.py::test_context_finds_what_it_was_drawn_with",
@@ -77,6 +83,9 @@ SLOW = (
     "engines/test_threads.py::test_same_bytes_for_every_number_of_workers",
     "engines/test_threads.py::test_selecting_works_in_a_forked_child",
 )
+
+# A module whose example imports torch.
+SLOW_EXAMPLES = ("tailwise.models.text_model",)
 
 # Files that take longest. They come first, because a worker that starts one at the end keeps the others waiting.
 LONGEST = (
@@ -113,8 +122,9 @@ ONE_IN = {
     "golden/test_golden_selections.py": 8,
     "inputs/test_candidates.py": 2,
     "metrics/test_metric_values.py": 3,
+    "models/test_calibrator.py": 3,
     "online/test_online_labels.py": 3,
-    "selection/test_context.py": 4,
+    "selection/test_context.py": 8,
     "test_odd_arguments.py": 3,
     "selection/test_ascent.py": 2,
     "selection/test_global.py": 10,
@@ -124,8 +134,10 @@ ONE_IN = {
 def pytest_collection_modifyitems(items):
     n_before = {}
     for item in items:
-        if HERE not in item.path.parents:
-            continue  # an example in a docstring
+        if HERE not in item.path.parents:  # an example in a docstring
+            if item.name.startswith(SLOW_EXAMPLES):
+                item.add_marker(pytest.mark.slow)
+            continue
         file = item.path.relative_to(HERE).as_posix()
         test = f"{file}::{getattr(item, 'originalname', item.name)}"
         n_before[test] = n_before.get(test, -1) + 1

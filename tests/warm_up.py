@@ -12,7 +12,9 @@ import numpy as np
 from reference import formulas
 
 import tailwise as tw
+from tailwise import warming
 from tailwise.datasets import zipf_candidates
+from tailwise.selection import bca
 
 rng = np.random.default_rng(0)
 PROBABILITIES = rng.random((40, 12)) ** 2
@@ -28,6 +30,14 @@ def select_in_single_precision():
     candidates = tw.Candidates.of(PROBABILITIES.astype(np.float32))
     tw.select(candidates, "macro-f1", 2, certify=True)
     tw.select(candidates, "macro-f1", None)
+    tw.select(tw.Candidates.of((PROBABILITIES * (PROBABILITIES > 0.5)).astype(np.float32)), "macro-f1", 6)
+    tw.certify(candidates, "macro-jaccard", 2, rounds=1)
+
+
+def look_at_near_candidates():
+    least, bca.LEAST_NEAR = bca.LEAST_NEAR, 0
+    tw.select(zipf_candidates(300, 60, 40), "macro-f1", 2, method="ascent")
+    bca.LEAST_NEAR = least
 
 
 def share_work():
@@ -37,7 +47,7 @@ def share_work():
 def train():
     tree = tw.LabelTree(leaf_size=4).fit(FEATURES, LABELS)
     tree.predict_proba(FEATURES, top=3)
-    tree.select(FEATURES, "macro-f1", 2)
+    tree.select(FEATURES, "macro-precision", 2)
 
 
 def stream():
@@ -68,24 +78,33 @@ def compile_formulas():
     tw.certify(PROBABILITIES, formulas.compiled(formulas.shrunk), 2)
 
 
-# The longest first. The other process meanwhile does what needs other kernels.
+# The longest first. The other process meanwhile does what needs other kernels. Names are tasks of `tailwise warm-up`.
 JOBS = (
     select,
     train,
+    "label tree",
+    "neighbours",
+    "files",
+    "calibration",
     stream,
     evaluate,
     select_without_budget,
     count_positives,
+    look_at_near_candidates,
     fill,
     select_in_single_precision,
     share_work,
     compile_formulas,
+    "streams",
+    "formula",
+    "budgets",
+    *(f"certify {name}" for name in ("macro-jaccard", "coverage")),
 )
 
 
 def run(job):
     warnings.simplefilter("ignore")
-    job()
+    (job if callable(job) else dict(warming._list_rare())[job])()
 
 
 if __name__ == "__main__":

@@ -142,10 +142,11 @@ def test_the_picture(demo):
 
 
 @pytest.mark.parametrize("full", [(), ("--full",)], ids=str)
-def test_a_folder_that_cannot_be(run_apart, tmp_path, full):
+def test_a_folder_that_cannot_be(run, tmp_path, full):
+    """It is refused before anything is computed."""
     (tmp_path / "file").write_text("in the way")
-    done = run_apart(tmp_path, "demo", "--out", "file", *full)
-    assert done.code == 2
+    done = run(tmp_path, "demo", "--out", "file", *full)
+    assert (done.code, done.out) == (2, "")
     assert re.fullmatch(r"tailwise: error: .*file.*Choose another --out\.\n", done.err)
     assert (tmp_path / "file").read_text() == "in the way"
 

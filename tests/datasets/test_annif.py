@@ -7,6 +7,7 @@ import pytest
 import tailwise as tw
 from tailwise.cli.main import main
 from tailwise.datasets import LabelNames, load_contents
+from tailwise.datasets.formats import csv_tables
 from tailwise.errors import FileError, InputError, MissingExtraError
 from tailwise.inputs.vocabularies import read_vocabulary
 
@@ -108,6 +109,14 @@ def test_csv_in_several_languages():
         read_vocabulary(write("d.csv", "uri,title\n1,cats\n2\n"))
     with pytest.raises(InputError, match=r"--language\) is for vocabularies in CSV or SKOS\. Got e\.txt"):
         read_vocabulary("e.txt", "en")
+
+
+def test_long_fields_of_a_vocabulary(monkeypatch):
+    path = write("a.csv", f"uri,title\n1,{'x' * 200_000}\n")
+    assert read_vocabulary(path).titles == ("x" * 200_000,)
+    monkeypatch.setattr(csv_tables, "FIELD", 1000)
+    with pytest.raises(FileError, match=r"a\.csv, line 2: expected valid CSV\. Got field larger than field limit"):
+        read_vocabulary(path)
 
 
 SKOS = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .

@@ -20,7 +20,7 @@ from tailwise.errors import FileError, InputError
 @pytest.fixture
 def matrix():
     rng = np.random.default_rng(3)
-    found = sp.random_array((40, 12), density=0.4, rng=rng, dtype=np.float32, format="csr")
+    found = sp.random_array((40, 12), density=0.4, random_state=rng, dtype=np.float32, format="csr")
     found.sort_indices()
     return found
 

@@ -43,9 +43,11 @@ def kill_commands(n_kills: int, seed: int) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _make_data(folder)
-        seconds = {command: _finish(folder, command) for command in WORDS}
+        seconds: dict[str, float] = {}  # that a command takes, known once it was drawn
         for number in range(n_kills):
             command, number_of_signal = rng.choice(list(WORDS)), rng.choice(SIGNALS)
+            if command not in seconds:
+                seconds[command] = _finish(folder, command)
             wait = rng.uniform(0.3, 1.05) * seconds[command]
             what = f"seed {seed}, kill {number}: {number_of_signal.name} to {command} after {wait:.2f} s"
             if rng.random() < 0.5:  # an earlier result, or none

@@ -67,35 +67,67 @@ class Installation:
         assert (errors, process.returncode) == ("", 0)
         return output.splitlines()
 
+    def fill(self, cache):
+        """Lay the code that belongs beside the sources into a cache folder of Numba instead."""
+        shutil.copytree(self.beside_sources, cache / "tailwise")
+        shutil.rmtree(self.beside_sources)
+
     def files(self):
         """All files of machine code, complete or not."""
         return sorted(path for suffix in ("nbc", "tmp") for path in self.folder.rglob(f"*.{suffix}"))
 
 
-@pytest.fixture
-def installation():
+def make_folder():
     # Not tmp_path, which other users cannot enter.
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
-    (folder / "tailwise/kernels").mkdir(parents=True)
-    for path in [PACKAGE / "__init__.py", *PACKAGE.glob("kernels/*.py")]:
-        shutil.copy(path, folder / "tailwise" / path.relative_to(PACKAGE))
-    (folder / "functions.py").write_text(FUNCTIONS, encoding="utf-8")
-    (folder / "home").mkdir()
-    (folder / "temporary").mkdir()
-    yield Installation(folder)
+    return folder
+
+
+def remove(folder):
     for path in folder.rglob("*"):  # some were made read-only
         if path.is_dir() and not path.is_symlink():
             path.chmod(0o755)
     shutil.rmtree(folder)
 
 
+@pytest.fixture(scope="session")
+def sources():
+    """The files of an installation, which tests copy; code is compiled once."""
+    folder = make_folder()
+    (folder / "tailwise/kernels").mkdir(parents=True)
+    for path in [PACKAGE / "__init__.py", *PACKAGE.glob("kernels/*.py")]:
+        shutil.copy(path, folder / "tailwise" / path.relative_to(PACKAGE))
+    (folder / "functions.py").write_text(FUNCTIONS, encoding="utf-8")
+    (folder / "home").mkdir()
+    (folder / "temporary").mkdir()
+    assert Installation(folder).run() == COMPILED
+    yield folder
+    remove(folder)
+
+
 @pytest.fixture
-def unprivileged(installation):
+def warm(sources):
+    """An installation whose code was compiled by a process that has ended."""
+    folder = make_folder()
+    shutil.copytree(sources, folder, dirs_exist_ok=True)
+    yield Installation(folder)
+    remove(folder)
+
+
+@pytest.fixture
+def installation(warm):
+    """An installation that has not compiled anything yet."""
+    shutil.rmtree(warm.beside_sources)
+    return warm
+
+
+@pytest.fixture
+def unprivileged(warm):
     """The start of a command that runs as a user who can write nothing there; the installation is read-only then."""
 
     def make_read_only():
-        for path in [installation.folder, *installation.folder.rglob("*")]:
+        for path in [warm.folder, *warm.folder.rglob("*")]:
             path.chmod(path.stat().st_mode & ~0o222)
         if os.geteuid() != 0:
             return ()

@@ -15,7 +15,10 @@ N_LABELS, K = 200, 3
 def make_rows(rng, sizes):
     labels = [np.sort(rng.permutation(N_LABELS)[:size]) for size in sizes]
     indptr = np.concatenate([[0], np.cumsum(sizes)])
-    return Rows(indptr, np.concatenate(labels).astype(np.int32), rng.random(indptr[-1]))
+    rows = Rows(indptr, np.concatenate(labels).astype(np.int32), rng.random(indptr[-1]))
+    for array in rows:
+        array.setflags(write=False)  # as those of candidates, for which the kernels are compiled already
+    return rows
 
 
 def make_state(slopes, offsets):

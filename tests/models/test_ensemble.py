@@ -31,7 +31,9 @@ def test_what_the_regression_sees():
 @pytest.mark.boundscheck
 def test_pairs_of_three_members_by_plain_loops():
     random = np.random.default_rng(3)
-    parts = [sp.random_array((9, 12), density=d, format="csr", rng=random, dtype=np.float32) for d in (0, 0.2, 0.6)]
+    parts = [
+        sp.random_array((9, 12), density=d, format="csr", random_state=random, dtype=np.float32) for d in (0, 0.2, 0.6)
+    ]
     parts[2].data[::2] = 0.5  # ties
     pooled, counts = pool(parts), np.arange(12.0)
     seen, dense = describe_pairs(pooled, counts), np.array([part.toarray() for part in parts], np.float64)
@@ -97,7 +99,7 @@ def test_the_regression_where_hits_are_certain():
 @pytest.mark.boundscheck
 @pytest.mark.parametrize("top", [1, 3, 50])
 def test_the_largest_entries_of_rows(top):
-    matrix = sp.random_array((20, 9), density=0.6, format="csr", rng=np.random.default_rng(1))
+    matrix = sp.random_array((20, 9), density=0.6, format="csr", random_state=np.random.default_rng(1))
     matrix.data = np.round(matrix.data, 1) + 0.1  # ties
     kept = keep_top(matrix, top).toarray()
     for row, found in zip(matrix.toarray(), kept, strict=True):

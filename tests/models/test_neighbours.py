@@ -13,9 +13,9 @@ from tailwise.models import row_index
 from tailwise.models.row_index import RowIndex, UnitRows
 
 RANDOM = np.random.default_rng(0)
-X = sp.random_array((300, 50), density=0.1, format="csr", rng=RANDOM)
+X = sp.random_array((300, 50), density=0.1, format="csr", random_state=RANDOM)
 X = sp.csr_array(sp.vstack([X, X[:20]]))  # with ties
-Q = sp.random_array((60, 50), density=0.1, format="csr", rng=RANDOM)
+Q = sp.random_array((60, 50), density=0.1, format="csr", random_state=RANDOM)
 Y = (RANDOM.random((320, 12)) < 0.2).astype(int)
 KINDS = {
     "sparse": lambda M: M,
@@ -53,8 +53,10 @@ def test_the_nearest_by_brute_force(kind, r):
 @pytest.mark.boundscheck
 def test_rows_that_bounds_rule_out():
     random = np.random.default_rng(7)
-    rare = sp.random_array((4000, 300), density=0.03, format="csr", rng=random)
-    often = sp.random_array((4000, 150), density=0.18, format="csr", rng=random) * 0.03  # long lists that add little
+    rare = sp.random_array((4000, 300), density=0.03, format="csr", random_state=random)
+    often = (
+        sp.random_array((4000, 150), density=0.18, format="csr", random_state=random) * 0.03
+    )  # long lists that add little
     always = sp.csr_array(0.02 * (random.random((4000, 3)) < 0.9))  # with columns of their own
     rows = sp.csr_array(sp.hstack([rare, often, always]))
     found = tw.Neighbours(5).fit(rows, np.ones((4000, 2))).search(rows[:50])
@@ -101,10 +103,12 @@ def test_blocks_of_rows_and_queries(monkeypatch):
     monkeypatch.setattr(row_index, "LISTED", 2)
     monkeypatch.setattr(row_index, "MOST_SUM", 2000)
     random = np.random.default_rng(3)
-    often, rare = (sp.random_array((1000, m), density=d, format="csr", rng=random) for m, d in ((40, 0.2), (400, 0.01)))
+    often, rare = (
+        sp.random_array((1000, m), density=d, format="csr", random_state=random) for m, d in ((40, 0.2), (400, 0.01))
+    )
     rows = sp.csr_array(sp.hstack([often, sp.csr_array((1000, 2)), rare]))
     rows = sp.csr_array(sp.vstack([rows, rows]))
-    queries = sp.csr_array(rows[:20] + sp.random_array((20, 442), density=0.1, format="csr", rng=random))
+    queries = sp.csr_array(rows[:20] + sp.random_array((20, 442), density=0.1, format="csr", random_state=random))
     found = tw.Neighbours(41).fit(rows, np.ones((2000, 2))).search(queries)
     np.testing.assert_allclose(found.cosines, -np.sort(-cosines(queries, rows), axis=1)[:, :41], atol=1e-6)
     np.testing.assert_array_equal(found.rows[:, 1::2], found.rows[:, 0:-1:2] + 1000)  # twins, the earlier one first
@@ -267,7 +271,7 @@ def test_probabilities_are_at_most_one():
 
 def test_the_weight_of_dense_features_is_that_of_the_fit(tmp_path):
     rng = np.random.default_rng(5)
-    X = tw.SideBySide(sp.random_array((20, 8), density=0.5, rng=rng, format="csr"), rng.random((20, 3)))
+    X = tw.SideBySide(sp.random_array((20, 8), density=0.5, random_state=rng, format="csr"), rng.random((20, 3)))
     model = tw.Neighbours(3, dense_weight=0.2).fit(X, np.eye(20))
     before = model.search(X).cosines
     model.set_params(dense_weight=0.9)

@@ -67,8 +67,9 @@ def test_collections_on_threads(features, model, wanted, tmp_path, kind):
 def test_train_here_predict_and_select_on_a_cluster(features, model, wanted, tmp_path):
     distributed = pytest.importorskip("distributed")
     pytest.importorskip("dask.dataframe")
-    options = {"threads_per_worker": 1, "processes": False, "dashboard_address": None, "silence_logs": 50}
-    with distributed.LocalCluster(n_workers=2, **options) as cluster, distributed.Client(cluster) as client:
+    from engines.clusters import open_cluster
+
+    with open_cluster(2) as cluster, distributed.Client(cluster) as client:
         store = tw.predict(model, collections(features)["array"], tmp_path / "a.store", top=5)
         check(store, wanted)
         found = tw.select(store, "macro-f1", 2, engine=tw.engines.Dask(client))

@@ -11,7 +11,7 @@ def make_tiny_encoder(folder, *, layers=2, size=16, pooling=None, seed=0):
     folder.mkdir(parents=True, exist_ok=True)
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "label", "tree", "long", "tail", "of", "a", "and"]
     (folder / "vocab.txt").write_text("\n".join([*words, *"bcdefghijklmnopqrstuvwxyz"]) + "\n")
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    BertTokenizerFast.from_pretrained(folder).save_pretrained(folder)
     torch.manual_seed(seed)
     config = BertConfig(
         vocab_size=38,

@@ -109,6 +109,9 @@ def _written(folder: str) -> Iterator[None]:
 def _compare_all(options: argparse.Namespace) -> int:
     from tailwise.datasets import make_long_tail
 
+    folder = Path(options.out)
+    with _written(options.out):
+        folder.mkdir(parents=True, exist_ok=True)
     data = make_long_tail(seed=options.seed)
     n, m = data.probabilities.shape
     print(f"{n:,} instances, {m:,} labels, {data.truth.sum() / n:.1f} true labels per instance, seed {options.seed}")
@@ -116,7 +119,7 @@ def _compare_all(options: argparse.Namespace) -> int:
     evaluations = {k: _compare(data, k, progress=options.progress) for k in BUDGETS}
     for k, rows in evaluations.items():
         _print_tables(k, rows)
-    path = _draw(data, evaluations[PICTURED_BUDGET], Path(options.out))
+    path = _draw(data, evaluations[PICTURED_BUDGET], folder)
     print(f"\nThe figure of precision versus macro-F1 at {PICTURED_BUDGET} is in {path}")
     return 0
 
@@ -146,7 +149,6 @@ def _draw(data: LongTail, rows: dict[str, Evaluation], folder: Path) -> Path:
     others = {name: (values["precision"], values["macro-f1"]) for name, values in rows.items()}
     path = folder / "trade-off.png"
     with _written(str(folder)):
-        folder.mkdir(parents=True, exist_ok=True)
         save_trade_off(
             path, curve, others, title=f"Trade-off of precision and macro-F1, {PICTURED_BUDGET} labels per instance"
         )

@@ -250,7 +250,7 @@ class Dask(Cluster):
             if job.address.startswith("inproc"):  # where sending is no copying
                 message = own_copy(message)
             with suppress(*UNREACHED):
-                return job, self._client.scatter(message, workers=[job.address], hash=False)
+                return job, self._lay(message, job.address)
         reason = f"{ATTEMPTS} attempts to send totals to a worker failed, at last to {job.address}"
         raise self._failure(reason)
 

@@ -278,4 +278,8 @@ class Cluster(Engine):
 
     def _scatter(self, message: Any, address: str) -> Any:
         self._elsewhere[0] += size_of(message)
-        return None if message is None else self._client.scatter(message, workers=[address], hash=False)
+        return None if message is None else self._lay(message, address)
+
+    def _lay(self, message: Any, address: str) -> Any:
+        """Send a message to a worker, as a whole: the parts of a tuple would be scattered one by one."""
+        return self._client.scatter([message], workers=[address], hash=False)[0]

@@ -26,6 +26,7 @@ from tailwise.inputs.table_columns import (
     column_values,
     describe_columns,
     factorise,
+    library_of,
     list_columns,
     open_table,
     suggest_columns,
@@ -98,7 +99,7 @@ def read_table(
     """
     frame = open_table(table, name)
     found = choose_columns(columns, frame.columns, name)
-    library = type(table).__module__.partition(".")[0]
+    library = library_of(table)
     if columns is None and is_wide(frame, found):
         matrix, ids, names = read_wide(frame, found, name)
         return TableEntries(matrix, ids, names, library=library)

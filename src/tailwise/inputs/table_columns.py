@@ -27,12 +27,16 @@ __all__ = [
     "describe_columns",
     "factorise",
     "is_table",
+    "library_of",
     "list_columns",
     "open_table",
     "suggest_columns",
 ]
 
-LIBRARIES = ("pandas", "polars", "pyarrow", "dask", "modin", "cudf", "duckdb", "ibis", "pyspark", "sqlframe")
+LIBRARIES = (
+    *("pandas", "polars", "pyarrow", "modin", "cudf", "duckdb", "ibis", "pyspark", "sqlframe"),
+    *("dask", "dask_expr"),  # where older versions of Dask have their tables
+)
 # Usual names of the column of each part, the most certain first.
 PARTS = {
     "instance": (
@@ -50,11 +54,16 @@ def is_table(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] in LIBRARIES
 
 
+def library_of(value: Any) -> str:
+    """The library of a table, as users call it."""
+    return type(value).__module__.partition(".")[0].removesuffix("_expr")
+
+
 def open_table(table: Any, name: str) -> Any:
     """Return a table of any library as a narwhals data frame in memory; all column names are text."""
     import narwhals as nw
 
-    if type(table).__module__.partition(".")[0] == "pyarrow" and hasattr(table, "schema"):
+    if library_of(table) == "pyarrow" and hasattr(table, "schema"):
         import pyarrow
 
         if not isinstance(table, pyarrow.Table):  # a batch, or a reader of batches

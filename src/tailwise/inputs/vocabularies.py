@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 from typing import Any
 
-from tailwise.datasets.formats.csv_tables import decode_line, read_header
+from tailwise.datasets.formats.csv_tables import decode_line, list_fields, read_header
 from tailwise.datasets.formats.disk import input_errors_of, opened_text, without_packing
 from tailwise.errors import FileError, InputError, extra_needed
 from tailwise.inputs.label_names import LabelNames, bare_uri, load_label_names
@@ -53,7 +52,7 @@ def _read_csv(path: Any, language: str | None) -> LabelNames:
     of_titles = _find_titles(path, header, lower, of_ids, language)
     with opened_text(path) as file:
         lines = (decode_line(path, line) for line in file)
-        rows = list(csv.reader(lines, delimiter=mark))[1:]
+        rows = list(list_fields(path, lines, mark))[1:]
     rows = [row for row in rows if row]
     short = next((number for number, row in enumerate(rows, 2) if len(row) != len(header)), None)
     if short is not None:

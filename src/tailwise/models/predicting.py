@@ -14,6 +14,7 @@ from tailwise.datasets.formats.store_files import SUFFIX, fill_store, store_fold
 from tailwise.datasets.store import Store, open_store
 from tailwise.errors import ClusterError, InputError
 from tailwise.inputs.checks import check_size
+from tailwise.inputs.table_columns import library_of
 from tailwise.models.model import load_model
 from tailwise.progress import track
 
@@ -91,7 +92,7 @@ def predict(
 
 def _predict_parts(model: Any, X: Any, top: int) -> Iterator[Contents]:
     names = _open(model).priors_.label_names
-    if type(X).__module__.split(".")[0] == "dask":
+    if library_of(X) == "dask":
         found = _compute(model, _list_parts(X), top)
     else:
         n = X.shape[0] if hasattr(X, "shape") else len(X)

@@ -26,7 +26,7 @@ from tailwise.kernels.text_numbers import parse_integers
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["decode_line", "open_csv", "read_header", "write_csv", "write_csv_blocks"]
+__all__ = ["decode_line", "list_fields", "open_csv", "read_header", "write_csv", "write_csv_blocks"]
 
 BLOCK = 1 << 23  # bytes that pyarrow converts at a time
 INTEGER = "^(0|-?[1-9][0-9]{0,18})$"  # as Python writes it, so that ids such as 007 stay text
@@ -38,7 +38,7 @@ def read_header(path: Any) -> tuple[list[str], str]:
     with opened_text(path) as file:
         line = decode_line(path, file.readline(FIELD)).rstrip("\n")
     mark = "\t" if without_packing(path).endswith(".tsv") else max(",;\t", key=line.count)
-    names = next(csv.reader([line], delimiter=mark), [])
+    names = next(list_fields(path, [line], mark), [])
     return [name.strip() for name in names], mark
 
 
@@ -113,7 +113,9 @@ def _is_right(part: str, values: Any) -> bool:
 
 def _is_left_out(part: str, values: Any, is_empty: Any) -> bool:
     """Whether rows without a label have no numbers either."""
-    return part in ("instance", "label") or values.filter(is_empty).null_count == is_empty.sum()
+    import pyarrow as arrow
+
+    return part in ("instance", "label") or values.filter(arrow.array(is_empty)).null_count == is_empty.sum()
 
 
 def _are_empty(texts: Any) -> NDArray:
@@ -155,6 +157,16 @@ def _list_records(path: Any, mark: str) -> Iterator[tuple[int, dict[str, str]]]:
                     yield reader.line_num, dict(zip(names, row, strict=True))
         except csv.Error as error:
             _refuse(path, reader.line_num, "valid CSV", str(error))
+
+
+def list_fields(path: Any, lines: Iterable[str], mark: str) -> Iterator[list[str]]:
+    """Yield the fields of each row; quotes that are wrong are text, as spreadsheets take them."""
+    csv.field_size_limit(FIELD)
+    reader = csv.reader(lines, delimiter=mark)
+    try:
+        yield from reader
+    except csv.Error as error:  # a field that is too long; a zero byte, which Python 3.10 refuses
+        _refuse(path, reader.line_num, "valid CSV", str(error))
 
 
 def decode_line(path: Any, line: bytes) -> str:

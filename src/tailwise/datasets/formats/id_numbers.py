@@ -147,11 +147,14 @@ class IdNumbers:
     def _number_chunk(self, values: ValueNumbers, chunk: Any) -> NDArray:
         if not hasattr(chunk, "dictionary"):
             return values.number(chunk)
+        import pyarrow as arrow
+
         codes = np.asarray(chunk.indices)
         is_used = np.bincount(codes, minlength=len(chunk.dictionary)) > 0
         places = np.full(is_used.size, -1, dtype=np.int32)
         # A categorical column may list values that no row has.
-        places[is_used] = values.number(chunk.dictionary.filter(is_used) if not is_used.all() else chunk.dictionary)
+        used = chunk.dictionary if is_used.all() else chunk.dictionary.filter(arrow.array(is_used))
+        places[is_used] = values.number(used)
         return places[codes]
 
     def _number_codes(self, codes: NDArray, names: list[Any]) -> NDArray:

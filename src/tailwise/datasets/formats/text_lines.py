@@ -5,13 +5,12 @@ Several columns, such as "title,abstract", make one text, a line for each that i
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Collection, Iterator
 from typing import Any
 
 from tailwise.datasets.formats.annif import list_corpus, starts_corpus
-from tailwise.datasets.formats.csv_tables import decode_line, read_header
+from tailwise.datasets.formats.csv_tables import decode_line, list_fields, read_header
 from tailwise.datasets.formats.disk import input_errors_of, opened_text, parse_json, without_packing
 from tailwise.errors import FileError
 from tailwise.inputs.texts import check_texts
@@ -93,7 +92,7 @@ def list_column(path: Any, column: str, other: str | None = None) -> Iterator[tu
         raise FileError(msg)
     second = len(header) if other is None else header.index(other)
     with opened_text(path) as file:
-        rows = csv.reader((decode_line(path, line) for line in file), delimiter=mark)
+        rows = list_fields(path, (decode_line(path, line) for line in file), mark)
         for row in list(rows)[1:]:
             if row:
                 texts = [row[place] if place < len(row) else "" for place in places]
