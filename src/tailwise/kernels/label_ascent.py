@@ -20,7 +20,7 @@ from tailwise.kernels.label_state import (
     call_own_gain_of,
     call_refresh_line,
 )
-from tailwise.kernels.row_ascent import below, count_above
+from tailwise.kernels.row_lines import below, line_at
 from tailwise.kernels.set_worth import hold_candidates, is_affordable, line_of_one
 from tailwise.kernels.top_k import holds
 from tailwise.kernels.workbench import VALUE, put, take_logs
@@ -97,6 +97,17 @@ def find_likely(rows, state, chosen, i, budget):
         if line > highest and not holds(chosen, i, budget, x - start):
             position, highest = x - start, line
     return position
+
+
+@part
+def count_above(slopes, offsets, labels, values, first, last, bar):
+    """How many of the candidates from first to last have a line that reaches the bar."""
+    n_above = np.int32(0)
+    # Unsigned indices and no branch: Numba then compiles the loop to gathers of sixteen numbers at a time.
+    for x in range(np.uint64(first), np.uint64(last)):
+        j = np.uint32(labels[x])
+        n_above += np.int32(line_at(slopes, offsets, j, values[x]) >= bar)
+    return n_above
 
 
 @step

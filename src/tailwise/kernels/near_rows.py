@@ -7,7 +7,7 @@ all candidates only where these have nothing left to gain.
 import numpy as np
 
 from tailwise.kernels.compiling import kernel, part, step
-from tailwise.kernels.row_ascent import line_at
+from tailwise.kernels.row_lines import count_reaching, take_lines
 from tailwise.kernels.rows import Rows
 from tailwise.kernels.top_k import LANES, find_lane_maxima
 
@@ -23,22 +23,6 @@ def make_near(rows, sizes, most):
     is_short = sizes.max(initial=0) <= np.iinfo(np.uint16).max
     places = np.empty(indptr[-1], np.uint16 if is_short else np.int32)
     return Rows(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1], rows.values.dtype)), places
-
-
-@part
-def take_lines(rows, slopes, offsets, i, lines):
-    """Write the lines of the candidates of instance i."""
-    labels, values, start = rows.labels, rows.values, np.uint64(rows.indptr[i])
-    for x in range(np.uint64(rows.indptr[i + 1]) - start):
-        lines[x] = line_at(slopes, offsets, np.uint32(labels[start + x]), values[start + x])
-
-
-@part
-def count_reaching(lines, size, bar):
-    n_reach = np.int32(0)
-    for x in range(np.uint64(size)):
-        n_reach += np.int32(lines[x] >= bar)
-    return n_reach
 
 
 @part
@@ -120,7 +104,7 @@ def find_near(rows, state, chosen, near, places, own, first, last):
     for i in range(first, last):
         size, most = rows.indptr[i + 1] - rows.indptr[i], near.indptr[i + 1] - near.indptr[i]
         if most < size:
-            take_lines(rows, state.slopes, state.offsets, i, lines)
+            take_lines(rows, state, rows.indptr[i], size, lines)
             keep_best(lines, size, chosen, i, most, lanes, kept)
         else:
             for x in range(size):
