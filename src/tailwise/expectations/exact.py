@@ -125,15 +125,16 @@ class Exact:
 
     @cached_property
     def worth(self) -> Worth:
-        columns = self.candidates.columns(self._engine)
         if not self.uses_nodes:
             return make_worth(self, NO_BLOCKS, NO_NODES, NO_BLOCKS)
-        blocks, labels, q = list_blocks(np.diff(columns.indptr))
+        sizes = self.candidates.by_label.sizes
+        blocks, labels, q = list_blocks(sizes)
         # Sets are summed up one by one; only the sum of the context is kept.
         n_rows = kernels.SUM + self._has_context()
         nodes = self._quadrature.place(labels, q + self.context.q[labels], n_rows, at_least=q / 2)
-        known = np.zeros(columns.indptr.size - 1, dtype=np.int64)
+        known = np.zeros(sizes.size, dtype=np.int64)
         if nodes.product.shape[2] > 0:  # curves above them are made of all blocks
+            columns = self.candidates.columns(self._engine)
             self._engine.split(
                 labels.size, lambda first, last: kernels.multiply_columns(columns, labels, nodes, first, last)
             )
