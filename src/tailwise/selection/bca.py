@@ -66,7 +66,7 @@ def warm_up(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     found = _climb_from_greedy(cheaper, outcome, observer)
     state = problem.expectation.count(found.positions)
     history = (problem.expectation.value(state),)
-    return replace(found, state=state, history=history, passes=0, converged=False, is_counted=True)
+    return replace(outcome, positions=found.positions, state=state, history=history, interrupted=found.interrupted)
 
 
 def _climb_near(problem: Problem, outcome: Outcome, near: Near, observer: Observer) -> Outcome:
@@ -89,7 +89,7 @@ def _climb_from_greedy(problem: Problem, outcome: Outcome, observer: Observer) -
     if near is None:
         found = climb_rows(problem, begin, "warm-up", observer)
     else:
-        found = replace(_climb_near(problem, begin, near, observer), near=near)
+        found = _climb_near(problem, begin, near, observer)
     is_better = found.history[-1] > outcome.history[-1]
     return found if is_better else replace(outcome, interrupted=found.interrupted)
 
@@ -108,8 +108,7 @@ def bca(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     """Visit the instances again and again; each takes the k labels of largest gain while all others stand still."""
     # With semi-empirical formulas passes are few and cost about what listing near candidates does.
     takes_many = problem.expectation.is_expensive or problem.expectation.terms.coverage.size > 0
-    near = (outcome.near or find_near(problem, outcome)) if takes_many else None
-    outcome = replace(outcome, near=None)
+    near = find_near(problem, outcome) if takes_many else None
     if near is None or problem.method != "global":
         return climb_rows(problem, outcome, "rows", observer, near)
     # Before label passes, near candidates and gains of some size are enough: row passes over all follow these.

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tailwise.inputs.totals import Totals
     from tailwise.kernels.label_state import State
     from tailwise.selection.checkpoint import Checkpoint
-    from tailwise.selection.near import Near
     from tailwise.selection.observer import Observer
     from tailwise.selection.rules import Rules
     from tailwise.utilities.utility import Batch, Utility
@@ -97,5 +96,4 @@ class Outcome:
     converged: bool = True
     interrupted: bool = False
     is_counted: bool = True  # whether the state was counted from scratch, not kept up to date pass by pass
-    near: Near | None = None  # the candidates that the warm-up looked at, with this selection
     others: tuple[NDArray, ...] = ()  # positions found on the way, maybe better once empty slots are filled
