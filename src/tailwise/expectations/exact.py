@@ -35,8 +35,6 @@ from tailwise.utilities.utility import Batch, Mixture, Utility
 
 # Labels with more expected positives have no laws. For the others, less than 1e-9 of a law lies beyond the width.
 MOST_EXPECTED, LAW_WIDTH = 8.0, 32
-# When a state is recounted, nodes are kept if they were placed for nearly the number of instances that a label has.
-NEARLY = 1.1
 INSTANCES_AT_ONCE = 1 << 20
 NO_BLOCKS = np.empty(0, dtype=np.int64)
 ALL_LABELS, NOTHING = np.empty(0, dtype=np.bool_), np.empty((0, 1), dtype=np.int32)
@@ -100,7 +98,7 @@ class Exact:
         if not self.uses_nodes or self._has_context():
             return self.count(positions)
         nodes, q = state.nodes, np.maximum(1.0, self._count_labels(positions, self.candidates.rows))
-        self._place_again(nodes, ~self._quadrature.fits(q, nodes.placed_for, NEARLY), q)
+        self._place_again(nodes, ~self._quadrature.fits(q, nodes.placed_for), q)
         nodes.linear[:, kernels.SUM] = 0.0
         nodes.linear[:, kernels.WEIGHT], nodes.product[:, kernels.PRODUCT] = _split_blank(nodes)
         return self._count(positions, NO_LABELS, nodes, self.candidates.rows)
@@ -127,15 +125,16 @@ class Exact:
 
     @cached_property
     def worth(self) -> Worth:
-        columns = self.candidates.columns(self._engine)
         if not self.uses_nodes:
             return make_worth(self, NO_BLOCKS, NO_NODES, NO_BLOCKS)
-        blocks, labels, q = list_blocks(np.diff(columns.indptr))
+        sizes = self.candidates.by_label.sizes
+        blocks, labels, q = list_blocks(sizes)
         # Sets are summed up one by one; only the sum of the context is kept.
         n_rows = kernels.SUM + self._has_context()
         nodes = self._quadrature.place(labels, q + self.context.q[labels], n_rows, at_least=q / 2)
-        known = np.zeros(columns.indptr.size - 1, dtype=np.int64)
+        known = np.zeros(sizes.size, dtype=np.int64)
         if nodes.product.shape[2] > 0:  # curves above them are made of all blocks
+            columns = self.candidates.columns(self._engine)
             self._engine.split(
                 labels.size, lambda first, last: kernels.multiply_columns(columns, labels, nodes, first, last)
             )

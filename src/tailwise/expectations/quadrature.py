@@ -133,10 +133,10 @@ class Quadrature:
         self._engine.share(edges, fill)
         return nodes
 
-    def fits(self, q: NDArray, placed_for: NDArray, reach: float = REACH) -> NDArray:
+    def fits(self, q: NDArray, placed_for: NDArray) -> NDArray:
         """Which labels may be selected q times with nodes that were placed for another number."""
         now, then = q + self._p + 1, placed_for + self._p + 1
-        return (now <= reach * then) & (then <= reach * now)
+        return (now <= REACH * then) & (then <= REACH * now)
 
     def multiply(self, nodes: kernels.Nodes, is_wanted: NDArray) -> None:
         """Multiply the generating function of the candidates into the nodes of labels; (0,) for all."""

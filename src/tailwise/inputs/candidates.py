@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -213,6 +214,15 @@ class Candidates:
             at_once = ENTRIES_AT_ONCE if is_mapped(self.rows.labels) else self.n_entries
             self._columns = make_columns(self.rows, self.by_label.sizes, engine, self.make_zeros, at_once)
         return self._columns
+
+    def columns_of(self, labels: NDArray, engine: Engine) -> Columns:
+        """The candidates of some labels, unless those of all are at hand, or are as many."""
+        sizes = np.zeros_like(self.by_label.sizes)
+        sizes[labels] = self.by_label.sizes[labels]
+        n_wanted = int(sizes.sum())
+        if self._columns is not None or n_wanted == self.n_entries or is_mapped(self.rows.labels):
+            return self.columns(engine)
+        return make_columns(self.rows, sizes, engine, partial(np.empty, n_wanted), n_wanted)
 
     def make_zeros(self, dtype: Any, size: int | None = None) -> NDArray:
         """Zeros, by default one for each candidate: in a temporary file if the candidates are a mapped file."""

@@ -20,13 +20,12 @@ from tailwise.kernels.label_state import (
     call_own_gain_of,
     call_refresh_line,
 )
-from tailwise.kernels.row_ascent import below, count_above
+from tailwise.kernels.lanes import WIDE
+from tailwise.kernels.row_lines import CHUNK, below, bits_reaching, hide_own, high_bar, next_of, take_lines
 from tailwise.kernels.set_worth import hold_candidates, is_affordable, line_of_one
-from tailwise.kernels.top_k import holds
+from tailwise.kernels.top_k import LANES, holds
 from tailwise.kernels.workbench import VALUE, put, take_logs
 
-# Candidates that are compared with the bar at a time.
-CHUNK = 32
 # A label moves if that gains more than this share of what is at stake, since rounding gains nothing.
 LEAST_GAIN = 1e-9
 
@@ -88,45 +87,38 @@ def find_weakest(rows, terms, state, chosen, i, budget):
 
 
 @step
-def find_likely(rows, state, chosen, i, budget):
-    """Position of the label that instance i does not have and whose line is highest; -1 if it has them all."""
-    labels, values, slopes, offsets, start = rows.labels, rows.values, state.slopes, state.offsets, rows.indptr[i]
-    position, highest = -1, np.float32(-np.inf)
-    for x in range(start, rows.indptr[i + 1]):
-        line = np.float32(slopes[labels[x]] * values[x] + offsets[labels[x]])
-        if line > highest and not holds(chosen, i, budget, x - start):
-            position, highest = x - start, line
-    return position
-
-
-@step
-def find_other(rows, terms, state, chosen, i, budget, hint):
-    """Position of the best label that instance i does not have, and its gain; `hint` is a likely one."""
-    labels, values, slopes, offsets = rows.labels, rows.values, state.slopes, state.offsets
+def find_other(rows, terms, state, chosen, i, budget, hint, lines, lanes):
+    """Position of the best label that instance i does not have, and its gain; `hint` is a likely one, or -1."""
     start, stop = rows.indptr[i], rows.indptr[i + 1]
-    position, best = -1, -np.inf
-    if hint < 0 or holds(chosen, i, budget, hint):
-        hint = find_likely(rows, state, chosen, i, budget)
-    if hint >= 0:
-        position, best = hint, call_gain_of(terms, state, labels[start + hint], np.float64(values[start + hint]))
+    position, best = np.int32(-1), -np.inf
+    if hint >= 0 and not holds(chosen, i, budget, hint):
+        position = hint
+        best = call_gain_of(terms, state, rows.labels[start + hint], np.float64(rows.values[start + hint]))
     for first in range(start, stop, CHUNK):
-        last = min(first + CHUNK, stop)
-        if count_above(slopes, offsets, labels, values, first, last, below(best)) > 0:
-            for x in range(first, last):
-                j = labels[x]
-                if slopes[j] * values[x] + offsets[j] >= below(best) and not holds(chosen, i, budget, x - start):
-                    gain = call_gain_of(terms, state, j, np.float64(values[x]))
-                    if gain > best:
-                        position, best = np.int32(x - start), gain
+        size = min(CHUNK, stop - first)
+        take_lines(rows, state, first, size, lines)
+        hide_own(chosen, i, budget, first - start, size, lines)
+        low, is_done = high_bar(lines, size, 1, below(best), lanes), False
+        while not is_done:  # the highest line first: it raises the bar, which then spares most of the others
+            for part_first in range(0, size, WIDE):
+                bits = bits_reaching(lines, part_first, size, low)
+                while bits != 0:
+                    place, bits = next_of(bits)
+                    x = first + part_first + place
+                    if lines[part_first + place] >= below(best):
+                        gain = call_gain_of(terms, state, rows.labels[x], np.float64(rows.values[x]))
+                        if gain > best:
+                            position, best = np.int32(x - start), gain
+            is_done, low = low <= below(best), below(best)
     return position, best
 
 
 @step
-def price_row(rows, terms, state, chosen, budgets, i, prices):
+def price_row(rows, terms, state, chosen, budgets, i, prices, lines, lanes):
     """Bring the prices of instance i up to date."""
     prices.weakest[i] = find_weakest(rows, terms, state, chosen, i, budgets[i])[1]
-    hint = prices.other_position[i]
-    prices.other_position[i], prices.other[i] = find_other(rows, terms, state, chosen, i, budgets[i], hint)
+    position, gain = find_other(rows, terms, state, chosen, i, budgets[i], prices.other_position[i], lines, lanes)
+    prices.other_position[i], prices.other[i] = position, gain
 
 
 @kernel
@@ -135,8 +127,9 @@ def price_rows(rows, terms, state, chosen, budgets, prices, first, last):
 
     Shapes: chosen (n, k), positions within the row; budgets (n,), how many labels each row has. Writes: prices.
     """
+    lines, lanes = np.empty(CHUNK, np.float32), np.empty(LANES, np.float32)
     for i in range(first, last):
-        price_row(rows, terms, state, chosen, budgets, i, prices)
+        price_row(rows, terms, state, chosen, budgets, i, prices, lines, lanes)
 
 
 @step
@@ -261,7 +254,7 @@ def refresh_lines(rows, terms, state, chosen, undo, count):
 
 
 @step
-def move_label(rows, terms, state, columns, chosen, budgets, prices, j, now, is_wanted, undo):
+def move_label(rows, terms, state, columns, chosen, budgets, prices, j, now, is_wanted, undo, lines, lanes):
     """Label j takes the set that it wants, if the utility rises; returns whether it did."""
     change, count = try_swaps(rows, terms, state, columns, chosen, budgets, prices, j, is_wanted, undo)
     if not change > 0.0:
@@ -270,7 +263,7 @@ def move_label(rows, terms, state, columns, chosen, budgets, prices, j, now, is_
         return False
     refresh_lines(rows, terms, state, chosen, undo, count)
     for u in range(count):
-        price_row(rows, terms, state, chosen, budgets, np.int64(undo.instances[u]), prices)
+        price_row(rows, terms, state, chosen, budgets, np.int64(undo.instances[u]), prices, lines, lanes)
         prices.changed[undo.instances[u]] = now + 1  # also for labels that were visited in this pass
     return True
 
@@ -281,8 +274,11 @@ def settle_labels(rows, terms, state, columns, chosen, budgets, prices, labels, 
 
     Writes: chosen, the state, prices. Assumes: propose_labels has filled the rest.
     """
-    n_moved = 0
+    lines, lanes, n_moved = np.empty(CHUNK, np.float32), np.empty(LANES, np.float32), 0
     for r in range(labels.size):
         if moves[r]:
-            n_moved += move_label(rows, terms, state, columns, chosen, budgets, prices, labels[r], now, is_wanted, undo)
+            j = labels[r]
+            n_moved += move_label(
+                rows, terms, state, columns, chosen, budgets, prices, j, now, is_wanted, undo, lines, lanes
+            )
     return n_moved

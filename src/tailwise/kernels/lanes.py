@@ -1,4 +1,4 @@
-"""Sixteen numbers at once: the rows of a table with sixteen columns, added up and added to; and 64 sums of bytes.
+"""Sixteen numbers at once: the rows of a table with sixteen columns, added up and added to; 64 at once, by bits.
 
 The classifiers of sixteen siblings learn in step from the same instances, one column of their table each. Numba's own
 loops over such rows store every partial sum to memory, as two arrays might overlap, and take seven times as long; so
@@ -10,7 +10,17 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["LANES", "WIDE", "add_rows", "add_to_rows", "as_float_bits", "lowest_bit", "mask_above", "prefetch"]
+__all__ = [
+    "LANES",
+    "WIDE",
+    "add_rows",
+    "add_to_rows",
+    "as_float_bits",
+    "lowest_bit",
+    "mask_above",
+    "mask_reaching",
+    "prefetch",
+]
 
 LANES, WIDE = 16, 64
 _FLOAT, _INT32, _INT64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
@@ -103,6 +113,23 @@ def mask_above(typing_context, columns, factors, first, last, table, sums, start
         is_above = builder.fcmp_ordered(">", bounds, _in_all(builder, least, _FLOATS))
         is_full = builder.icmp_unsigned("==", whole, ir.Constant(_SHORTS, [2**16 - 1] * WIDE))
         return builder.bitcast(builder.or_(is_above, is_full), _INT64)
+
+    return signature, generate
+
+
+@intrinsic
+def mask_reaching(typing_context, numbers, first, bar):
+    """Which of the 64 numbers from `first` reach the bar: a bit each, the first number's is the lowest.
+
+    Shapes: numbers float32, contiguous, 64 of them from `first`.
+    """
+    signature = types.uint64(numbers, types.int64, types.float32)
+
+    def generate(context, builder, signature, arguments):
+        (data,) = _data_of(context, builder, signature, arguments, (0,))
+        found = _load(builder, builder.gep(data, [arguments[1]]), _FLOATS)
+        does_reach = builder.fcmp_ordered(">=", found, _in_all(builder, arguments[2], _FLOATS))
+        return builder.bitcast(does_reach, _INT64)
 
     return signature, generate
 

@@ -7,7 +7,8 @@ all candidates only where these have nothing left to gain.
 import numpy as np
 
 from tailwise.kernels.compiling import kernel, part, step
-from tailwise.kernels.row_ascent import line_at
+from tailwise.kernels.lanes import WIDE, mask_reaching
+from tailwise.kernels.row_lines import bits_reaching, count_reaching, next_of, take_lines
 from tailwise.kernels.rows import Rows
 from tailwise.kernels.top_k import LANES, find_lane_maxima
 
@@ -23,22 +24,6 @@ def make_near(rows, sizes, most):
     is_short = sizes.max(initial=0) <= np.iinfo(np.uint16).max
     places = np.empty(indptr[-1], np.uint16 if is_short else np.int32)
     return Rows(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1], rows.values.dtype)), places
-
-
-@part
-def take_lines(rows, slopes, offsets, i, lines):
-    """Write the lines of the candidates of instance i."""
-    labels, values, start = rows.labels, rows.values, np.uint64(rows.indptr[i])
-    for x in range(np.uint64(rows.indptr[i + 1]) - start):
-        lines[x] = line_at(slopes, offsets, np.uint32(labels[start + x]), values[start + x])
-
-
-@part
-def count_reaching(lines, size, bar):
-    n_reach = np.int32(0)
-    for x in range(np.uint64(size)):
-        n_reach += np.int32(lines[x] >= bar)
-    return n_reach
 
 
 @part
@@ -82,29 +67,32 @@ def keep_best(lines, size, chosen, i, most, lanes, kept):
         if chosen[i, c] >= 0:
             lines[chosen[i, c]] = np.inf  # so that they reach every bar
     low, high = find_bars(lines, size, most, low, middle, high)
-    n_kept, room, n_found = 0, most - count_reaching(lines, size, high), 0
-    for x in range(size):  # no branch: which reach the bar is hard to foresee
-        kept[n_kept] = x
-        n_kept += lines[x] >= low
-    for y in range(n_kept):
-        is_between = lines[kept[y]] < high
-        kept[n_found] = kept[y]
-        n_found += room > 0 or not is_between
-        room -= is_between
+    n_kept, room = 0, most - count_reaching(lines, size, high)
+    for first in range(0, size, WIDE):
+        bits, sure = bits_reaching(lines, first, size, low), mask_reaching(lines, first, high)
+        while bits != 0 and n_kept < most:
+            place, bits = next_of(bits)
+            is_sure = (sure >> np.uint64(place)) & np.uint64(1) == 1
+            kept[n_kept] = first + place
+            n_kept += is_sure or room > 0
+            room -= not is_sure
 
 
 @step
 def keep_row(rows, chosen, i, kept, near, places, own):
     """Copy the candidates that are kept, and find the labels of instance i among them."""
-    start, first, size = rows.indptr[i], near.indptr[i], near.indptr[i + 1] - near.indptr[i]
+    labels, values, near_labels, near_values = rows.labels, rows.values, near.labels, near.values
+    start, first = np.uint64(rows.indptr[i]), np.uint64(near.indptr[i])
+    size = np.uint64(near.indptr[i + 1]) - first
     for y in range(size):
-        x = start + kept[y]
-        near.labels[first + y], near.values[first + y], places[first + y] = rows.labels[x], rows.values[x], kept[y]
+        place = np.uint64(kept[y])
+        near_labels[first + y], near_values[first + y] = labels[start + place], values[start + place]
+        places[first + y] = place
     for c in range(chosen.shape[1]):
-        position, found = chosen[i, c], -1
+        n_before = np.int32(0)  # of those kept, which ascend
         for y in range(size):
-            found = y if kept[y] == position else found
-        own[i, c] = found
+            n_before += np.int32(kept[y] < chosen[i, c])
+        own[i, c] = n_before if chosen[i, c] >= 0 else -1
 
 
 @kernel
@@ -115,12 +103,15 @@ def find_near(rows, state, chosen, near, places, own, first, last):
     each, or for all; places (near,). Writes: near, except for indptr; places, their positions in the rows; own, those
     of chosen within the rows of near. Order stays, so that ties are broken as in the whole row.
     """
-    longest = np.diff(rows.indptr).max()
-    lines, kept, lanes = np.empty(longest, np.float32), np.empty(longest + 1, np.int32), np.empty(LANES, np.float32)
+    longest = 0
+    for i in range(first, last):
+        longest = max(longest, rows.indptr[i + 1] - rows.indptr[i])
+    lines, lanes = np.empty((longest + WIDE - 1) // WIDE * WIDE, np.float32), np.empty(LANES, np.float32)
+    kept = np.empty(longest + 1, np.int32)
     for i in range(first, last):
         size, most = rows.indptr[i + 1] - rows.indptr[i], near.indptr[i + 1] - near.indptr[i]
         if most < size:
-            take_lines(rows, state.slopes, state.offsets, i, lines)
+            take_lines(rows, state, rows.indptr[i], size, lines)
             keep_best(lines, size, chosen, i, most, lanes, kept)
         else:
             for x in range(size):

@@ -10,8 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compiling import bundle, kernel, part, step
-from tailwise.kernels.label_state import ROUNDING, SLACK, add_instance, gain_of, own_gain_of, refresh_line
-from tailwise.kernels.top_k import holds, insert
+from tailwise.kernels.label_state import ROUNDING, add_instance, gain_of, own_gain_of, refresh_line
+from tailwise.kernels.lanes import WIDE
+from tailwise.kernels.row_lines import CHUNK, below, bits_reaching, hide_own, high_bar, next_of, take_lines
+from tailwise.kernels.top_k import LANES, holds, insert
 
 
 @bundle
@@ -38,9 +40,6 @@ LEAVE, TAKE = 0, 1
 # Columns of `slots`: how many labels an instance must take, and how many it may; the rest only where they gain.
 LEAST, MOST = 0, 1
 
-# Candidates that are compared with the bar at a time: all of a usual row, since most rows have no rival.
-CHUNK = 128
-
 
 @part
 def bar_of(size, least, most, weakest):
@@ -64,41 +63,6 @@ def find_bar(rows, terms, state, chosen, i, least, most, gains):
 
 
 @part
-def line_at(slopes, offsets, j, e):
-    """The line of label j at e, in single precision: rounding e loses less than the slack that the line has."""
-    return slopes[j] * np.float32(e) + offsets[j]
-
-
-@part
-def count_above(slopes, offsets, labels, values, first, last, bar):
-    """How many of the candidates from first to last have a line that reaches the bar."""
-    n_above = np.int32(0)
-    # Unsigned indices and no branch: Numba then compiles the loop to gathers of sixteen numbers at a time.
-    for x in range(np.uint64(first), np.uint64(last)):
-        j = np.uint32(labels[x])
-        n_above += np.int32(line_at(slopes, offsets, j, values[x]) >= bar)
-    return n_above
-
-
-@part
-def count_own_above(rows, terms, state, chosen, i, budget, first, last, bar):
-    """How many of them instance i has already, since these are no rivals."""
-    labels, values, slopes, offsets = rows.labels, rows.values, state.slopes, state.offsets
-    n_above = 0
-    for c in range(budget):
-        x = rows.indptr[i] + chosen[i, c]
-        if chosen[i, c] >= 0 and first <= x < last:
-            n_above += line_at(slopes, offsets, labels[x], values[x]) >= bar
-    return n_above
-
-
-@part
-def below(bar):
-    """A single-precision number not above the bar, and below it by no more than the lines' slack."""
-    return np.float32(bar - SLACK * abs(bar)) if bar > -np.inf else np.float32(-np.inf)
-
-
-@part
 def rank_own_labels(chosen, i, budget, gains, positions, r):
     """Put the labels that instance i has into row r, in order of their gains; returns how many they are."""
     size = 0
@@ -117,31 +81,48 @@ def without_losses(gains, size, least):
 
 
 @part
-def find_best_labels(rows, terms, state, chosen, i, least, most, gains, positions, r):
+def take_rivals(rows, terms, state, chosen, i, least, most, first, lines, lanes, gains, positions, r, size, bar):
+    """Put those of the candidates from `first` on into row r that gain more than what is there; how many, the bar.
+
+    The highest lines come first: they raise the bar, which then spares most of the others.
+    """
+    n_lines = min(CHUNK, rows.indptr[i + 1] - rows.indptr[i] - first)
+    take_lines(rows, state, rows.indptr[i] + first, n_lines, lines)
+    hide_own(chosen, i, most, first, n_lines, lines)
+    low, high = high_bar(lines, n_lines, most, below(bar), lanes), np.float32(np.nan)  # nothing was visited yet
+    while True:
+        for part_first in range(0, n_lines, WIDE):
+            bits = bits_reaching(lines, part_first, n_lines, low)
+            while bits != 0:
+                place, bits = next_of(bits)
+                x = part_first + place
+                if lines[x] >= below(bar) and not lines[x] >= high:
+                    position = first + x
+                    entry = rows.indptr[i] + position
+                    gain = gain_of(terms, state, rows.labels[entry], np.float64(rows.values[entry]))
+                    if not gain < bar:  # so that a slot that must be taken is taken even by what is no number
+                        if size < 0:
+                            size = rank_own_labels(chosen, i, most, gains, positions, r)
+                        insert(gains, positions, r, size, most, gain, np.int32(position))
+                        size = min(size + 1, most)
+                        bar = bar_of(size, least, most, gains[size - 1])
+        if low <= below(bar):
+            return size, bar
+        low, high = below(bar), low
+
+
+@part
+def find_best_labels(rows, terms, state, chosen, i, least, most, lines, lanes, gains, positions, r):
     """Put the best labels of instance i, its own share of the totals left out, into row r.
 
     Returns how many they are; -1 where an instance that must fill all its slots has them already.
     """
-    # Arrays are taken out of their tuples before the loop: in it, each look into a tuple would cost.
-    labels, values, slopes, offsets = rows.labels, rows.values, state.slopes, state.offsets
-    start, stop = rows.indptr[i], rows.indptr[i + 1]
     bar = find_bar(rows, terms, state, chosen, i, least, most, gains)
     size = -1  # until a rival is found, as none is for most rows in most passes
-    for first in range(start, stop, CHUNK):
-        last = min(first + CHUNK, stop)
-        n_above = count_above(slopes, offsets, labels, values, first, last, below(bar))
-        if n_above == 0 or n_above == count_own_above(rows, terms, state, chosen, i, most, first, last, below(bar)):
-            continue
-        for x in range(first, last):
-            j = labels[x]
-            if line_at(slopes, offsets, j, values[x]) >= below(bar) and not holds(chosen, i, most, x - start):
-                gain = gain_of(terms, state, j, np.float64(values[x]))
-                if not gain < bar:  # so that a slot that must be taken is taken even by what is no number
-                    if size < 0:
-                        size = rank_own_labels(chosen, i, most, gains, positions, r)
-                    insert(gains, positions, r, size, most, gain, np.int32(x - start))
-                    size = min(size + 1, most)
-                    bar = bar_of(size, least, most, gains[size - 1])
+    for first in range(0, rows.indptr[i + 1] - rows.indptr[i], CHUNK):
+        size, bar = take_rivals(
+            rows, terms, state, chosen, i, least, most, first, lines, lanes, gains, positions, r, size, bar
+        )
     if least < most:
         if size < 0:
             size = rank_own_labels(chosen, i, most, gains, positions, r)
@@ -159,27 +140,28 @@ def note_swap(rows, i, moves, r, side, position):
 
 
 @part
-def propose(rows, terms, state, chosen, least, most, i, gains, moves, r):
+def propose(rows, terms, state, chosen, least, most, i, lines, lanes, gains, moves, r):
     """Write into row r of moves what instance i should leave and take."""
     moves.counts[r, LEAVE] = 0
     moves.counts[r, TAKE] = 0
     has_choice = most < rows.indptr[i + 1] - rows.indptr[i] or least < most or chosen[i, most - 1] < 0
     if most > 0 and has_choice:
-        size = find_best_labels(rows, terms, state, chosen, i, least, most, gains, moves.positions, r)
+        positions = moves.positions
+        size = find_best_labels(rows, terms, state, chosen, i, least, most, lines, lanes, gains, positions, r)
         if size >= 0:
-            moves.positions[r, size:] = -1  # settle copies the whole row
+            positions[r, size:] = -1  # settle copies the whole row
             for c in range(most):
-                if chosen[i, c] >= 0 and not holds(moves.positions, r, size, chosen[i, c]):
+                if chosen[i, c] >= 0 and not holds(positions, r, size, chosen[i, c]):
                     note_swap(rows, i, moves, r, LEAVE, chosen[i, c])
-                if c < size and not holds(chosen, i, most, moves.positions[r, c]):
-                    note_swap(rows, i, moves, r, TAKE, moves.positions[r, c])
+                if c < size and not holds(chosen, i, most, positions[r, c]):
+                    note_swap(rows, i, moves, r, TAKE, positions[r, c])
 
 
 @step
-def propose_rows(rows, terms, state, chosen, slots, instances, gains, moves, first, last):
+def propose_rows(rows, terms, state, chosen, slots, instances, lines, lanes, gains, moves, first, last):
     for r in range(first, last):
         i = instances[r]
-        propose(rows, terms, state, chosen, slots[i, LEAST], slots[i, MOST], i, gains, moves, r)
+        propose(rows, terms, state, chosen, slots[i, LEAST], slots[i, MOST], i, lines, lanes, gains, moves, r)
 
 
 @step
@@ -259,7 +241,8 @@ def propose_part(rows, terms, state, chosen, slots, instances, moves, first, las
     Shapes: chosen (n, k), positions within the row, -1 only after the last; slots (n, 2), at most the row's size;
     instances (group,). Writes: moves, rows first to last. Assumes: the state agrees with chosen.
     """
-    propose_rows(rows, terms, state, chosen, slots, instances, np.empty(chosen.shape[1]), moves, first, last)
+    lines, lanes, gains = np.empty(CHUNK, np.float32), np.empty(LANES, np.float32), np.empty(chosen.shape[1])
+    propose_rows(rows, terms, state, chosen, slots, instances, lines, lanes, gains, moves, first, last)
 
 
 @kernel
@@ -278,11 +261,11 @@ def ascend(rows, terms, state, chosen, slots, order, moves, touched):
     Shapes: as for propose_part; order (any,), instances. Writes: as propose_part and settle.
     """
     group_size = moves.counts.shape[0]
-    gains = np.empty(chosen.shape[1])
+    lines, lanes, gains = np.empty(CHUNK, np.float32), np.empty(LANES, np.float32), np.empty(chosen.shape[1])
     n_moved = 0
     for start in range(0, order.size, group_size):
         instances = order[start : start + group_size]
-        propose_rows(rows, terms, state, chosen, slots, instances, gains, moves, 0, instances.size)
+        propose_rows(rows, terms, state, chosen, slots, instances, lines, lanes, gains, moves, 0, instances.size)
         n_moved += settle_rows(terms, state, chosen, slots, instances, moves, touched)
     return n_moved
 

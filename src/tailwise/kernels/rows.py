@@ -181,20 +181,22 @@ class Columns(NamedTuple):
 
 @kernel
 def scatter(rows, ends, columns, first, last):
-    """Put the candidates of labels first to last into the columns.
+    """Put the candidates of labels first to last into the columns, of those labels that have room there.
 
-    Shapes: ends (m,), where each column starts. Writes: columns, except for indptr; ends. Assumes: room for them all.
+    Shapes: ends (m,), where each column starts. Writes: columns, except for indptr; ends. Assumes: room for all
+    candidates of a label, or for none.
     """
     instances, positions, values = columns.instances, columns.positions, columns.values
     for i in range(rows.indptr.size - 1):
         start, stop = part_of_row(rows, i, first, last, ends.size)
         for x in range(start, stop):
             j = rows.labels[x]
-            y = ends[j]
-            instances[y] = i
-            positions[y] = x - rows.indptr[i]
-            values[y] = rows.values[x]
-            ends[j] = y + 1
+            if columns.indptr[j] < columns.indptr[j + 1]:
+                y = ends[j]
+                instances[y] = i
+                positions[y] = x - rows.indptr[i]
+                values[y] = rows.values[x]
+                ends[j] = y + 1
 
 
 @bundle

@@ -27,7 +27,7 @@ from tailwise.kernels.label_state import State
 from tailwise.kernels.row_ascent import ascend, make_buffers, settle
 from tailwise.kernels.rows import Rows, select_by_line
 from tailwise.selection.checkpoint import Reached
-from tailwise.selection.near import Here, Near, take_near
+from tailwise.selection.near import Here, Near, has_far, take_near
 from tailwise.selection.observer import Observer
 from tailwise.selection.problem import Outcome, Problem
 
@@ -41,6 +41,8 @@ PASSES_PER_COUNT = 16
 ENTRIES_PER_CALL = 2_000_000
 # A pass that gains a smaller share of the utility is the last one of the warm-up, or of row passes before label passes.
 WARM_SHARE, ROWS_SHARE = 1e-3, 1e-6
+# Groups of the greedy selection of a large batch, which all threads make: as good, a pass later, as groups of one.
+GREEDY_GROUPS = 64
 # Numbers of candidates between which passes look at near ones first. Below, it does not pay; above, the candidates may
 # not fit into memory, and clusters share the work.
 LEAST_NEAR, MOST_NEAR = 1_000_000, 50_000_000
@@ -61,11 +63,7 @@ def warm_up(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     """Climb by a cheaper expectation first; go on from where that leads."""
     assert problem.cheaper is not None
     cheaper = replace(problem, expectation=problem.cheaper)
-    near = find_near(cheaper, outcome)
-    if near is None:
-        found = _climb_from_greedy(cheaper, outcome, observer)
-    else:
-        found = _climb_near(cheaper, outcome, near, observer)
+    found = _climb_from_greedy(cheaper, outcome, observer)
     state = problem.expectation.count(found.positions)
     history = (problem.expectation.value(state),)
     return replace(outcome, positions=found.positions, state=state, history=history, interrupted=found.interrupted)
@@ -78,23 +76,32 @@ def _climb_near(problem: Problem, outcome: Outcome, near: Near, observer: Observ
 
 
 def _climb_from_greedy(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
-    """Climb from the greedy selection, which takes one thread; the start, if that is better."""
+    """Climb from the greedy selection, in large batches of groups on all threads; the start, if that is better."""
     positions = empty_positions(problem)
     state = problem.expectation.start(np.ones(problem.candidates.n_labels))
+    group_size = max(1, problem.order.size // GREEDY_GROUPS) if _takes_near(problem) else 1
     if problem.checkpoint is None or problem.checkpoint.stage != "warm-up":  # else this was done before
-        run_pass(problem, state, positions, problem.order, 1, observer)
+        run_pass(problem, state, positions, problem.order, group_size, observer)
     if not observer.goes_on():  # the pass may have left instances without labels
         return outcome
     begin = replace(outcome, positions=positions, state=state, history=(problem.expectation.value(state),))
-    found = climb_rows(problem, begin, "warm-up", observer)
+    near = find_near(problem, begin)
+    if near is None:
+        found = climb_rows(problem, begin, "warm-up", observer)
+    else:
+        found = _climb_near(problem, begin, near, observer)
     is_better = found.history[-1] > outcome.history[-1]
     return found if is_better else replace(outcome, interrupted=found.interrupted)
 
 
+def _takes_near(problem: Problem) -> bool:
+    """Whether passes look at near candidates first: not in small and in very large batches."""
+    return LEAST_NEAR <= problem.candidates.n_entries <= MOST_NEAR and has_far(problem)
+
+
 def find_near(problem: Problem, outcome: Outcome) -> Near | None:
-    """The candidates that passes look at first; None if they look at all, as in small and in very large batches."""
-    is_between = LEAST_NEAR <= problem.candidates.n_entries <= MOST_NEAR
-    return take_near(problem, outcome.state, outcome.positions) if is_between else None
+    """The candidates that passes look at first; None if they look at all."""
+    return take_near(problem, outcome.state, outcome.positions) if _takes_near(problem) else None
 
 
 def bca(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:

@@ -185,8 +185,7 @@ class _LabelMoves:
 
     def __init__(self, problem: Problem, state: State, *, move_far: bool, is_wanted: NDArray | None = None) -> None:
         self._problem, self._move_far = problem, move_far
-        self._columns = problem.candidates.columns(problem.engine)
-        self._sizes = sizes = np.diff(self._columns.indptr)
+        self._sizes = sizes = problem.candidates.by_label.sizes
         largest = int(sizes.max(initial=0))
         self._benches = [make_workbench(largest, state.nodes.linear.shape[2]) for _ in range(problem.engine.workers)]
         self._undo, self.pays = make_undo(largest), True
@@ -201,6 +200,7 @@ class _LabelMoves:
         is_small = np.isin(self.every, by_size[:n_small])
         self.small, large = self.every[is_small], self.every[~is_small]
         self._sample = large[: large.size // GROUPS]
+        self._columns = problem.candidates.columns_of(self._first_group(self.small), problem.engine)
 
     def run_pass(self, state: State, positions: NDArray, labels: NDArray, observer: Observer) -> int:
         """Let labels move to their best sets; returns how many moved."""
@@ -218,8 +218,11 @@ class _LabelMoves:
             self.pays = number != 1 or self._promises_much(groups[0], state, before)
             if not (self.pays and observer.goes_on()):
                 return n_moved
+            if number > 0 or labels is not self.small:
+                self._columns = problem.candidates.columns(problem.engine)
             n_moved += self._move(worth, state, positions, held, group)
         if labels is self.small and not self._move_far:  # the others gain little, as a rule
+            self._columns = problem.candidates.columns(problem.engine)
             before = problem.expectation.value(state)
             n_moved += self._move(worth, state, positions, held, self._sample)
             self.pays = self._promises_much(self._sample, state, before)
@@ -231,6 +234,11 @@ class _LabelMoves:
         n_moved = settle_labels(*self._to_settle(state, positions, held, group, moves))
         raise_failure(self._problem.utility)
         return n_moved
+
+    def _first_group(self, labels: NDArray) -> NDArray:
+        """The labels that a pass begins with, if these tell whether it pays; else all that have candidates."""
+        group = labels[: -(-labels.size // GROUPS)]
+        return group if self._sizes[group].sum() >= LEAST_SAMPLE else self.every
 
     def list_calls(self, state: State, positions: NDArray) -> list[tuple[Any, tuple[Any, ...]]]:
         """The kernels of a pass that take long to compile, with their arguments."""

@@ -59,16 +59,24 @@ class Here(Engine):
         self._engine.share(edges, task)
 
 
+def has_far(problem: Problem) -> bool:
+    """Whether rows are long enough to look at near candidates first.
+
+    A group of one instance is the paper's algorithm, which looks at all candidates.
+    """
+    most = MORE + PER_SLOT * problem.rules.width
+    n, n_entries = problem.candidates.n_instances, problem.candidates.n_entries
+    return problem.group_size > 1 and n_entries >= LEAST_RATIO * most * n
+
+
 def take_near(problem: Problem, state: State, positions: NDArray) -> Near | None:
     """The near candidates of a selection; None where the whole rows are as good.
 
-    A group of one instance is the paper's algorithm, which looks at all candidates. Labels whose lines are not known
-    are all equally near.
+    Labels whose lines are not known are all equally near.
     """
-    candidates, most = problem.candidates, MORE + PER_SLOT * problem.rules.width
-    is_short = candidates.n_entries < LEAST_RATIO * most * candidates.n_instances
-    if is_short or problem.group_size == 1 or not np.isfinite(state.offsets).all():
+    if not (has_far(problem) and np.isfinite(state.offsets).all()):
         return None
+    candidates, most = problem.candidates, MORE + PER_SLOT * problem.rules.width
     rows, own = candidates.rows, np.empty_like(positions)
     near, places = make_near(rows, candidates.sizes, most)
     problem.engine.split(
