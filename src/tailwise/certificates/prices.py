@@ -94,7 +94,8 @@ class Bound:
             return self._elsewhere.at(prices, self._sizes, self._bounds, self.shares, rate)
         arrays = self.worth, self.columns, prices, self._sizes, self._bounds, self.shares
         counts = np.zeros((self.engine.workers, prices.size), dtype=np.int32)
-        idle, unfinished = list(range(self.engine.workers)), []
+        idle = list(range(self.engine.workers))
+        unfinished: list[int] = []
 
         def bound(part: int, first: int, last: int) -> None:
             if unfinished or not self._has_time():
