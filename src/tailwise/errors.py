@@ -13,6 +13,7 @@ TailwiseError
 Interrupted           (a KeyboardInterrupt) Ctrl-C during a search; `best` holds the best result so far
 CalibrationWarning    (a UserWarning)       probabilities that imply more or fewer labels than priors or truth have
 EmptySlotsWarning     (a UserWarning)       instances with fewer candidates than their budget have empty slots
+NoCertificateWarning  (a UserWarning)       time was over before the first round of a proof
 UnknownIdsWarning     (a UserWarning)       ids of one input that another input lacks, and how they were handled
 """
 
@@ -30,6 +31,7 @@ __all__ = [
     "Interrupted",
     "MachineError",
     "MissingExtraError",
+    "NoCertificateWarning",
     "NumericalError",
     "TailwiseError",
     "UnknownIdsWarning",
@@ -93,6 +95,10 @@ class CalibrationWarning(UserWarning):
 
 class EmptySlotsWarning(UserWarning):
     """Some instances have fewer candidates than their budget, which leaves empty slots (-1)."""
+
+
+class NoCertificateWarning(UserWarning):
+    """A selection was to be proven, but `max_seconds` were over before there was a bound."""
 
 
 class UnknownIdsWarning(UserWarning):

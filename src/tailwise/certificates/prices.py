@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,8 @@ DAMPING = 0.3
 LEAST_SCALE = 0.02
 # What rounding may take from a sum of positive numbers; and what nodes of exact expectations may, as a share.
 ROUNDING, NODES = 1e-12, 1e-5
+# Labels are bounded in this many parts for each thread, between which a proof can end.
+PARTS = 8
 # How much the last round counts in the running mean of the best sets.
 RATE = 0.1
 
@@ -42,7 +44,10 @@ class Prices:
 
 
 class Bound:
-    """The upper bound as a function of the prices, and its descent; an instance takes `room` candidates.
+    """The upper bound as a function of the prices; an instance takes `room` candidates.
+
+    `sizes` are guesses, for each label, of how many instances are in its best set. A round ends without a bound when
+    `has_time` says no; it is asked now and then, by any thread.
 
     On a cluster, workers look for the best sets. Shares, as many as the candidates, are kept if they are of use.
     """
@@ -52,25 +57,27 @@ class Bound:
         worth: Worth,
         columns: Columns,
         room: NDArray,
+        sizes: NDArray,
         engine: Engine,
         elsewhere: SpreadBound | None = None,
         *,
+        has_time: Callable[[], bool],
         keeps_shares: bool = True,
     ) -> None:
         self.worth, self.columns, self.room, self.engine = worth, columns, room, engine
-        self._elsewhere = elsewhere
-        sizes = np.diff(columns.indptr)
-        m = sizes.size
-        largest = int(sizes.max(initial=0))
+        self._elsewhere, self._has_time = elsewhere, has_time
+        m, largest = sizes.size, int(np.diff(columns.indptr).max(initial=0))
         n_benches = engine.workers if elsewhere is None else 0
         self._benches = [make_workbench(largest, worth.nodes.linear.shape[2]) for _ in range(n_benches)]
-        self._sizes, self._bounds = np.zeros(m, dtype=np.int64), np.zeros(m)
+        self._sizes, self._bounds = sizes.astype(np.int64), np.zeros(m)
         self.shares = make_scratch(columns.values.size if keeps_shares else 0, np.uint16, columns.values)
-        self._edges = cut_evenly(columns.indptr, engine.workers)
+        self._edges = cut_evenly(columns.indptr, PARTS * engine.workers)
 
-    def at(self, prices: NDArray, rate: float) -> tuple[float, NDArray]:
-        """The bound, and for each instance how many labels too many want it."""
+    def at(self, prices: NDArray, rate: float) -> tuple[float, NDArray] | None:
+        """The bound, and for each instance how many labels too many want it; None if there was no time."""
         counts = self._count(prices, rate)
+        if counts is None:
+            return None
         paid = self.room * prices
         lost = ROUNDING * (np.abs(paid).sum() + np.abs(self._bounds).sum())
         # Prices cancel between the two sums, so the share that nodes may lose is one of the worth of the best sets.
@@ -79,21 +86,27 @@ class Bound:
         lost += NODES * max(abs(worth), abs(paid.sum() + self._bounds.sum())) if self.worth.has_nodes else 0.0
         return float(paid.sum() + self._bounds.sum() + lost), counts - self.room
 
-    def _count(self, prices: NDArray, rate: float) -> NDArray:
+    def _count(self, prices: NDArray, rate: float) -> NDArray | None:
         """Bring the bounds of all labels up to date; returns how many best sets each instance is in."""
+        if not self._has_time():
+            return None
         if self._elsewhere is not None:
             return self._elsewhere.at(prices, self._sizes, self._bounds, self.shares, rate)
+        arrays = self.worth, self.columns, prices, self._sizes, self._bounds, self.shares
         counts = np.zeros((self.engine.workers, prices.size), dtype=np.int32)
+        idle = list(range(self.engine.workers))
+        unfinished: list[int] = []
 
         def bound(part: int, first: int, last: int) -> None:
-            bound_part(*self._to_bound(prices, rate, counts[part], part), first, last)
+            if unfinished or not self._has_time():
+                unfinished.append(part)
+                return
+            own = idle.pop()  # lists are popped from and appended to in one step, so that no two threads have the same
+            bound_part(*arrays, rate, counts[own], self._benches[own], first, last)
+            idle.append(own)
 
         self.engine.share(self._edges, bound)
-        return counts.sum(axis=0)
-
-    def _to_bound(self, prices: NDArray, rate: float, counts: NDArray, part: int) -> tuple[Any, ...]:
-        arrays = self.worth, self.columns, prices, self._sizes, self._bounds, self.shares
-        return *arrays, rate, counts, self._benches[part]
+        return None if unfinished else counts.sum(axis=0)
 
 
 def bound_call(worth: Worth, columns: Columns) -> tuple[Any, tuple[Any, ...]]:
@@ -104,7 +117,7 @@ def bound_call(worth: Worth, columns: Columns) -> tuple[Any, tuple[Any, ...]]:
 
 
 def descend(bound: Bound, start: NDArray, least: NDArray, rounds: int) -> Iterator[Prices]:
-    """The state after each round, in one object that is brought up to date; there are at most `rounds`.
+    """The state after each round, in one object that is brought up to date; there are at most `rounds`, as time allows.
 
     Prices begin at `start` and never fall below `least`: 0 for an instance that may take fewer, else minus infinity.
     """
@@ -115,7 +128,10 @@ def descend(bound: Bound, start: NDArray, least: NDArray, rounds: int) -> Iterat
     scale = np.where(bound.room > 0, np.maximum(sizes, LEAST_SCALE * sizes.mean()), 0.0)
     direction, square = np.zeros_like(prices), np.zeros_like(prices)
     for r in range(1, rounds + 1):
-        upper, excess = bound.at(prices, 1.0 if r == 1 else RATE)
+        found = bound.at(prices, 1.0 if r == 1 else RATE)
+        if found is None:
+            return
+        upper, excess = found
         if upper < state.upper:
             state.upper, state.best = upper, prices
         state.history.append(state.upper)

@@ -15,9 +15,10 @@ from tailwise.certificates.provable import check_formulas
 from tailwise.certificates.repair import repair
 from tailwise.certificates.spread_bound import SpreadBound
 from tailwise.kernels.label_ascent import make_row_prices, price_rows
+from tailwise.kernels.label_state import Q
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -72,8 +73,8 @@ def prove(
 ) -> tuple[Outcome, Proof | None]:
     """Bound the value of every selection of candidates; the outcome is the best one that was found on the way.
 
-    Without a way to climb, nothing is looked for, and the outcome stays as it is. After Ctrl-C it is the best so far,
-    without a proof where no round was finished.
+    Without a way to climb, nothing is looked for, and the outcome stays as it is. After Ctrl-C, or when time is over,
+    it is the best so far, without a proof where no round was finished.
     """
     begin, expectation = time.perf_counter(), problem.expectation
     rounds = proving.rounds if problem.rules.has_budget else 1
@@ -84,9 +85,11 @@ def prove(
     try:
         worth = check_formulas(problem)
         start, least, room = _starting_prices(problem, outcome)
-        offset = expectation.value(expectation.start(np.ones(problem.candidates.n_labels)))
+        offset = expectation.value_of_nothing()
         offset += NODES * abs(offset) if expectation.uses_nodes else 0.0
-        with _make_bound(problem, worth, room, needs_shares=climb is not None) as bound:
+        sizes = outcome.state.counts[:, Q]
+        has_time, needs_shares = observer.has_time, climb is not None
+        with _make_bound(problem, worth, room, sizes, has_time, needs_shares=needs_shares) as bound:
             for prices in descend(bound, start, least, rounds):
                 observer.told("proof", [upper + offset for upper in prices.history], 0, outcome.state)
                 finished = len(prices.history) == rounds or prices.is_settled
@@ -107,14 +110,16 @@ def prove(
 
 
 @contextmanager
-def _make_bound(problem: Problem, worth: Worth, room: NDArray, *, needs_shares: bool) -> Iterator[Bound]:
+def _make_bound(
+    problem: Problem, worth: Worth, room: NDArray, sizes: NDArray, has_time: Callable[[], bool], *, needs_shares: bool
+) -> Iterator[Bound]:
     """The bound of all labels, and if that is needed, how often candidates are in best sets."""
     engine, columns = problem.engine, problem.candidates.columns(problem.engine)
     if not engine.is_elsewhere(columns.values.size):
-        yield Bound(worth, columns, room, engine)
+        yield Bound(worth, columns, room, sizes, engine, has_time=has_time)
         return
     with SpreadBound(worth, problem.expectation.recipe, columns, engine, tells_sets=needs_shares) as elsewhere:
-        yield Bound(worth, columns, room, engine, elsewhere, keeps_shares=needs_shares)
+        yield Bound(worth, columns, room, sizes, engine, elsewhere, has_time=has_time, keeps_shares=needs_shares)
 
 
 def _is_close(problem: Problem, outcome: Outcome, prices: Prices, offset: float, proving: Proving) -> bool:

@@ -129,18 +129,19 @@ def _cut_terms(terms: Terms, first: int, last: int) -> Terms:
 
 def _cut_worth(worth: Worth, first: int, last: int) -> Worth:
     """What sets of the labels first to last are worth; views, without terms."""
-    blocks, nodes, curves = worth.blocks, worth.nodes, worth.curves
+    blocks, ends, nodes, curves = worth.blocks, worth.ends, worth.nodes, worth.curves
     if blocks.size:
         rows = slice(blocks[first], blocks[last])
         linear, product, largest = nodes.linear[rows], nodes.product[rows], nodes.largest[first:last]
         nodes = nodes._replace(linear=linear, product=product, largest=largest)
-        blocks, curves = blocks[first : last + 1] - blocks[first], curves[rows]
+        blocks, ends, curves = blocks[first : last + 1] - blocks[first], ends[rows], curves[rows]
     return worth._replace(
         terms=None,  # type: ignore[arg-type]  # made where it is used
         base=worth.base[first:last],
         reach=worth.reach[first:last],
         coverage=worth.coverage[first:last],
         blocks=blocks,
+        ends=ends,
         nodes=nodes,
         known=worth.known[first:last],
         curves=curves,

@@ -17,7 +17,7 @@ from tailwise.cli.announce import drop_output, messages_shown, tell, usable_stre
 from tailwise.cli.config_file import CommandParser
 from tailwise.cli.exit_codes import HELP, describe_error
 from tailwise.cli.signals import Signals, signals_caught
-from tailwise.errors import EmptySlotsWarning, TailwiseError, UnknownIdsWarning
+from tailwise.errors import EmptySlotsWarning, NoCertificateWarning, TailwiseError, UnknownIdsWarning
 
 DESCRIPTION = "Choose the k labels to predict for each instance so that a utility of the whole batch is maximal."
 EXAMPLES = """\
@@ -48,8 +48,8 @@ QUIET = "TAILWISE_QUIET"  # if set to 1, commands print only warnings and errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit code."""
     with usable_streams(), signals_caught() as signals, warnings.catch_warnings():
-        warnings.simplefilter("default", EmptySlotsWarning)
-        warnings.simplefilter("default", UnknownIdsWarning)
+        for category in (EmptySlotsWarning, NoCertificateWarning, UnknownIdsWarning):
+            warnings.simplefilter("default", category)
         log = argparse.Namespace(as_json=_asks_for_json(arguments), actions=())
         try:
             code = _run(arguments, signals, log)

@@ -30,12 +30,14 @@ from tailwise.kernels import nodes as kernels
 from tailwise.kernels.label_state import State
 from tailwise.kernels.laws import HITS, MISSES, Laws, count_laws
 from tailwise.kernels.rows import Rows
-from tailwise.kernels.set_worth import Worth
+from tailwise.kernels.set_worth import MANY, Worth
 from tailwise.utilities.utility import Batch, Mixture, Utility
 
 # Labels with more expected positives have no laws. For the others, less than 1e-9 of a law lies beyond the width.
 MOST_EXPECTED, LAW_WIDTH = 8.0, 32
 INSTANCES_AT_ONCE = 1 << 20
+# Labels that are placed anew at a time.
+PLACED_AT_ONCE = 1 << 14
 NO_BLOCKS = np.empty(0, dtype=np.int64)
 ALL_LABELS, NOTHING = np.empty(0, dtype=np.bool_), np.empty((0, 1), dtype=np.int32)
 
@@ -126,20 +128,22 @@ class Exact:
     @cached_property
     def worth(self) -> Worth:
         if not self.uses_nodes:
-            return make_worth(self, NO_BLOCKS, NO_NODES, NO_BLOCKS)
+            return make_worth(self, NO_BLOCKS, NO_BLOCKS, NO_NODES, NO_BLOCKS)
         sizes = self.candidates.by_label.sizes
-        blocks, labels, q = list_blocks(sizes)
+        shifts = np.zeros(sizes.size) if self._has_context() else self._quadrature.least_decay()
+        blocks = list_blocks(sizes, shifts)
+        labels, q = blocks.labels, blocks.placed_for
         # Sets are summed up one by one; only the sum of the context is kept.
         n_rows = kernels.SUM + self._has_context()
-        nodes = self._quadrature.place(labels, q + self.context.q[labels], n_rows, at_least=q / 2)
+        nodes = self._quadrature.place(labels, q + self.context.q[labels], n_rows, at_least=blocks.first)
         known = np.zeros(sizes.size, dtype=np.int64)
         if nodes.product.shape[2] > 0:  # curves above them are made of all blocks
             columns = self.candidates.columns(self._engine)
             self._engine.split(
                 labels.size, lambda first, last: kernels.multiply_columns(columns, labels, nodes, first, last)
             )
-            known = np.diff(blocks)
-        return make_worth(self, blocks, nodes, known)
+            known = np.diff(blocks.starts)
+        return make_worth(self, blocks.starts, blocks.ends, nodes, known)
 
     def worth_near(self, state: State) -> Worth:
         if not self.uses_nodes or self._has_context():  # a state does not keep their sums separately
@@ -148,8 +152,15 @@ class Exact:
         linear, product = nodes.linear[:, : kernels.SUM].copy(), nodes.product.copy()
         linear[:, kernels.WEIGHT], product[:, kernels.PRODUCT] = _split_blank(nodes)
         nodes = nodes._replace(linear=linear, product=product, placed_for=np.empty(0), blank=np.empty((0, 0)))
-        worth = make_worth(self, np.arange(m + 1), nodes, np.ones(m, dtype=np.int64))
-        return worth._replace(has_blocks=False)
+        worth = make_worth(self, np.arange(m + 1), np.full(m, MANY), nodes, np.ones(m, dtype=np.int64))
+        return worth._replace(is_complete=False)
+
+    def value_of_nothing(self) -> float:
+        if self._has_context():
+            return self.value(self.start(np.ones(self.candidates.n_labels)))
+        state = self._start_state(NOTHING, NO_NODES)  # in which nodes would hold nothing
+        totals.refresh(self.terms, state)
+        return value_at(self.terms, state) + self._constant
 
     def value_of(self, chosen: Chosen) -> float:
         if not self.uses_laws:
@@ -202,14 +213,18 @@ class Exact:
 
     def _place_again(self, nodes: kernels.Nodes, is_wanted: NDArray, q: NDArray) -> None:
         """Place the nodes of some labels again, for q, with nothing selected."""
-        labels = np.flatnonzero(is_wanted)
-        if labels.size == 0:
+        wanted = np.flatnonzero(is_wanted)
+        if wanted.size == 0:
             return
-        fresh = self._quadrature.place(labels, q[labels], kernels.SUM + 1)
-        nodes.placed_for[labels], nodes.linear[labels], nodes.product[labels] = q[labels], fresh.linear, fresh.product
+        for first in range(0, wanted.size, PLACED_AT_ONCE):  # no second array of all nodes is made
+            labels = wanted[first : first + PLACED_AT_ONCE]
+            fresh = self._quadrature.place(labels, q[labels], kernels.SUM + 1)
+            nodes.placed_for[labels] = q[labels]
+            nodes.linear[labels], nodes.product[labels] = fresh.linear, fresh.product
         self._quadrature.multiply(nodes, is_wanted)
         weights, products = _split_blank(nodes)
-        weights[labels], products[labels] = nodes.linear[labels, kernels.WEIGHT], nodes.product[labels, kernels.PRODUCT]
+        np.copyto(weights, nodes.linear[:, kernels.WEIGHT], where=is_wanted[:, None])
+        np.copyto(products, nodes.product[:, kernels.PRODUCT], where=is_wanted[:, None])
 
     def _count_nodes(self, positions: NDArray, nodes: kernels.Nodes, is_wanted: NDArray, rows: Rows) -> None:
         engine = self._engine

@@ -71,5 +71,8 @@ class Expectation(Protocol):
     def worth_near(self, state: State) -> Worth:
         """Like `worth`, at no cost, with the nodes of a state; for sets of about the sizes that labels have in it."""
 
+    def value_of_nothing(self) -> float:
+        """The value with nothing selected in the batch."""
+
     def value_of(self, chosen: Chosen) -> float:
         """The expected utility of any selection, as reported to the user."""

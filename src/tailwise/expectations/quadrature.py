@@ -109,6 +109,11 @@ class Quadrature:
         """Whether a gain depends on what else is selected."""
         return any(ratio.on_q > 0 or ratio.kind == "jaccard" for _, ratio in self._ratios)
 
+    def least_decay(self) -> NDArray:
+        """What the decay of every integrand that depends on q is at q = 0, at least, if q counts as 1."""
+        shares = [ratio.on_p / ratio.on_q for _, ratio in self._ratios if ratio.on_q > 0]
+        return min([1.0, *shares]) * (self._p + 1)
+
     def place(self, labels: NDArray, q: NDArray, n_rows: int, at_least: NDArray | None = None) -> kernels.Nodes:
         """Place nodes for labels that are selected q times in total, with nothing selected in the batch yet.
 

@@ -76,10 +76,13 @@ class SemiEmpirical:
     @cached_property
     def worth(self) -> Worth:
         nothing = np.empty(0, dtype=np.int64)
-        return make_worth(self, nothing, NO_NODES, nothing)
+        return make_worth(self, nothing, nothing, NO_NODES, nothing)
 
     def worth_near(self, state: State) -> Worth:
         return self.worth
+
+    def value_of_nothing(self) -> float:
+        return self.value(self.start(np.ones(self.candidates.n_labels)))
 
     def value_of(self, chosen: Chosen) -> float:
         return self.value(self.count(*gather(chosen, self.candidates, self._engine)))

@@ -6,6 +6,7 @@ A utility that no expectation supports is refused by name.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +24,16 @@ from tailwise.kernels.label_state import CURVATURE, State, Terms
 from tailwise.kernels.laws import Laws
 from tailwise.kernels.nodes import Nodes
 from tailwise.kernels.rows import Rows, find_positions
-from tailwise.kernels.set_worth import BLOCK_RATIO, Worth
+from tailwise.kernels.set_worth import Worth
 from tailwise.utilities.formula import Custom
 from tailwise.utilities.utility import Batch, Formula, SingleUtility, Utility
 
 # Failure probabilities are stored as a number times this to an integer power, as in kernels/label_state.py.
 LOG_RESCALE = np.log(kernels.RESCALE)
+
+# Over the sizes of a block the decay of the integrands grows by this factor, and is at the start half of the one that
+# nodes are placed for: within a factor of two they are exact to 1e-7.
+BLOCK_RATIO, BLOCK_CENTRE = 4, 2
 
 # A factor and the utility that it multiplies.
 Weighted = tuple[float, "SingleUtility"]
@@ -199,12 +204,12 @@ def check_value(utility: Utility, value: float) -> float:
     return value
 
 
-def make_worth(expectation: Expectation, blocks: NDArray, nodes: Nodes, known: NDArray) -> Worth:
+def make_worth(expectation: Expectation, blocks: NDArray, ends: NDArray, nodes: Nodes, known: NDArray) -> Worth:
     """Make the worth of every set of candidates of every label.
 
-    `blocks` contains the start of the blocks of each label, and `nodes` those of all blocks; see `list_blocks`. The
-    candidates are multiplied into the first `known` blocks of each label. Formulas that are averaged over laws enter
-    with their semi-empirical value.
+    `blocks` say where the blocks of each label start, `ends` their largest sizes, and `nodes` hold those of all blocks;
+    see `list_blocks`. The candidates are multiplied into the first `known` blocks of each label. What is expected over
+    laws enters by the semi-empirical value.
     """
     terms, context = expectation.terms, expectation.context
     coverage = terms.coverage
@@ -216,11 +221,12 @@ def make_worth(expectation: Expectation, blocks: NDArray, nodes: Nodes, known: N
         expectation.candidates.condition_positives(),
         coverage,
         blocks,
+        ends,
         nodes,
         known,
         _curves_above(blocks, nodes),
         has_nodes=blocks.size > 0,
-        has_blocks=True,
+        is_complete=True,
         has_base=bool(context.q.any() or context.t.any()),
         is_curved=False,
         depends_on_size=bool(terms.formulas.size) or blocks.size > 0,
@@ -239,18 +245,29 @@ def with_terms(worth: Worth, terms: Terms) -> Worth:
     )
 
 
-def list_blocks(sizes: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    """List blocks of the sizes that sets of each label can have: their starts, their labels, and the place of nodes."""
-    counts = np.zeros_like(sizes)
-    first = 1
-    while first <= sizes.max(initial=0):
-        counts += sizes >= first
-        first *= BLOCK_RATIO
-    blocks = np.concatenate([[0], np.cumsum(counts)])
+class Blocks(NamedTuple):
+    """Ranges of the sizes that sets can have, label by label."""
+
+    starts: NDArray  # (m + 1,): where the blocks of each label start
+    labels: NDArray  # (blocks,)
+    first: NDArray  # the smallest size
+    ends: NDArray  # the largest
+    placed_for: NDArray  # the size that nodes are placed for, which may be more than any of them
+
+
+def list_blocks(sizes: NDArray, shifts: NDArray) -> Blocks:
+    """List blocks of the sizes from 1 to `sizes`, over which size + shift, and so the decay, grows by BLOCK_RATIO."""
+    starts = [np.ones(sizes.size)]
+    while (starts[-1] <= sizes).any():
+        starts.append(np.ceil((1 + shifts) * float(BLOCK_RATIO) ** len(starts) - shifts))
+    first = np.array(starts)  # of each block and label
+    counts = (first <= sizes).sum(axis=0)
     labels = np.repeat(np.arange(sizes.size), counts)
-    number = np.arange(labels.size) - blocks[labels]
-    # Within a factor of two of the size they are placed for, nodes are exact to 1e-7; a block begins at half of it.
-    return blocks, labels, 2.0 * BLOCK_RATIO ** number.astype(np.float64)
+    pointers = np.concatenate([[0], np.cumsum(counts)])
+    number = np.arange(labels.size) - pointers[labels]
+    centre = BLOCK_CENTRE * (1 + shifts[labels]) * float(BLOCK_RATIO) ** number - shifts[labels]
+    ends = first[number + 1, labels] - 1
+    return Blocks(pointers, labels, first[number, labels], ends.astype(np.int64), centre)
 
 
 def _curves_above(blocks: NDArray, nodes: Nodes) -> NDArray:

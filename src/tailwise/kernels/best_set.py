@@ -9,15 +9,15 @@ With any fee mu >= 0 for a place in the set,
 
 and this is convex in q, because h_q falls and bends upwards: over a range of sizes it is largest at one of the two
 ends. Ranges whose bound exceeds the best value found are split (branch and bound), with the fee that is exact in the
-middle; a label with thousands of candidates is looked at some ten times.
+middle. Where the worth has no curves and no tangents, kernels/falling_worth.py needs fewer looks.
 """
 
 import numpy as np
 
-from tailwise.kernels.compiling import part, step
+from tailwise.kernels.compiling import step
+from tailwise.kernels.falling_worth import ENOUGH, exceeds, fill_net, search_falling
 from tailwise.kernels.set_worth import (
     P0,
-    add_nodes,
     block_of,
     coverage_of,
     curve_at,
@@ -28,6 +28,7 @@ from tailwise.kernels.set_worth import (
 )
 from tailwise.kernels.workbench import (
     BOUND,
+    FEE_FIRST,
     FIRST,
     HIGH,
     LAST,
@@ -39,16 +40,15 @@ from tailwise.kernels.workbench import (
     VALUE,
     find_top,
     keep_if_better,
+    keep_members,
     mark_top,
     move_to_front,
-    start_from_members,
     sum_above,
     sum_line_above,
     sum_members,
+    value_of_members,
 )
 
-# A range is done when its bound is within this share of the best value; more where curves make it costly.
-ENOUGH, ENOUGH_CURVED = 2e-4, 5e-4
 # Moves look at all sizes up to this, and stop where this many sizes in turn are no better.
 FEW, PATIENCE = 3, 4
 # Steps to the best tangent, of which any is a valid one.
@@ -57,32 +57,6 @@ TANGENT_STEPS = 20
 FINE = 1e-3
 # And chords that are not above the curve by this share of what is left to prove: then it is tangents that are.
 CHORD_SHARE = 0.1
-
-
-@part
-def exceeds(worth, bench, bound):
-    """Whether a range with this bound may hold a set that is better by more than enough."""
-    enough = ENOUGH_CURVED if worth.is_curved else ENOUGH
-    return bound > bench.found[VALUE] + enough * abs(bench.found[VALUE])
-
-
-@step
-def fill_net(worth, j, bench, size, r, q, tangent):
-    """Write h_q(e) - price of every candidate into bench.net; returns the constant.
-
-    Callers give r as np.int64, since literal numbers are compiled apart.
-    """
-    first, last, low, high = bench.ranges[r]
-    constant, slope, offset = line_of(worth, j, q, int(first), int(last), low, high)
-    values, prices, net = bench.values, bench.prices, bench.net
-    for x in range(size):
-        net[x] = slope * values[x] + offset - prices[x]
-    if tangent > 0.0:
-        for x in range(size):
-            net[x] += tangent * bench.logs[x]
-    if worth.has_nodes:
-        add_nodes(worth, j, block_of(worth, first), np.float64(q), bench, size)
-    return constant
 
 
 @step
@@ -100,7 +74,8 @@ def bound_at(worth, j, bench, size, r, q, fee, tangent):
             bench.ranges[r, HIGH],
         )
         if worth.has_nodes:
-            node_slope, node_offset = node_line(worth, j, block_of(worth, bench.ranges[r, FIRST]), np.float64(q), bench)
+            b = block_of(worth, j, bench.ranges[r, FIRST])
+            node_slope, node_offset = node_line(worth, j, b, np.float64(q), bench)
             slope += node_slope
             offset += node_offset
         bound = constant + fee * q + sum_line_above(bench.values, bench.prices, size, slope, offset - fee)
@@ -120,8 +95,9 @@ def bound_range(worth, j, bench, size, r, middle, tangent, at_zero):
     top = find_top(bench.net, size, middle, bench.spare)
     bound = at_zero + constant + top.total
     if exceeds(worth, bench, bound):
-        keep_if_better(worth, j, bench, size, top)
-        bench.found[TOUCHED] = sum_members(bench.is_member, bench.values, size)
+        keep_if_better(worth, j, bench, size, middle, top, bound)
+        if worth.is_curved:
+            bench.found[TOUCHED] = sum_members(bench.is_member, bench.values, size)
     first, last = int(bench.ranges[r, FIRST]), int(bench.ranges[r, LAST])
     if first < last and worth.depends_on_size:
         bound = at_zero + bound_at(worth, j, bench, size, r, first, top.least, tangent)
@@ -172,12 +148,12 @@ def is_worth_halving(worth, j, bench, r, bound):
 
     Beside coverage they often would not: where tangents are what the bound is above the best set by.
     """
-    first, _, low, high = bench.ranges[r]
+    first, _, low, high = bench.ranges[r, :FEE_FIRST]
     if not worth.is_curved or high - low <= FINE * (first + worth.base[j, P0]):
         return False
     if coverage_of(worth, j) == 0.0:
         return True
-    b = block_of(worth, first)
+    b = block_of(worth, j, first)
     at_ends = curve_at(worth, j, b, first, low) + curve_at(worth, j, b, first, high)
     above = 0.5 * at_ends - curve_at(worth, j, b, first, 0.5 * (low + high))
     return above > CHORD_SHARE * (bound - bench.found[VALUE])
@@ -186,7 +162,7 @@ def is_worth_halving(worth, j, bench, r, bound):
 @step
 def split_range(worth, j, bench, r, middle, bound):
     """Halve range r, by size or by t, and put the halves in its place; returns the number of ranges."""
-    first, last, low, high = bench.ranges[r]
+    first, last, low, high = bench.ranges[r, :FEE_FIRST]
     halves_t = is_worth_halving(worth, j, bench, r, bound)
     if last > first and (last - first >= high - low or not halves_t):
         r = push_range(bench, r, middle + 1.0, last, low, high)
@@ -204,7 +180,7 @@ def split_range(worth, j, bench, r, middle, bound):
 def push_ranges(worth, j, bench, n_ranges, first, last):
     """All sizes from first to last, block by block where nodes are used."""
     while first <= last:
-        end = min(last, end_of_block(worth, first)) if worth.has_nodes else last
+        end = min(last, end_of_block(worth, j, first))
         n_ranges = push_range(bench, n_ranges, first, end, 0.0, min(worth.reach[j], np.float64(end)))
         first = end + 1
     return n_ranges
@@ -230,6 +206,8 @@ def search_from_best(worth, j, bench, size, guess):
     """Look for a better set than the best so far."""
     if not worth.depends_on_size:
         search_ranges(worth, j, bench, size, push_range(bench, 0, size, size, 0.0, 0.0))
+    elif worth.falls and coverage_of(worth, j) == 0.0:
+        search_falling(worth, j, bench, size, guess)
     elif worth.falls:
         guess = min(max(guess, 1), size)
         search_ranges(worth, j, bench, size, push_ranges(worth, j, bench, 0, guess, guess))
@@ -277,7 +255,7 @@ def look_near(worth, j, bench, size, q):
     top = find_top(bench.net, size, q, bench.spare)
     # Without curves and tangents this is the value of the set.
     if worth.is_curved or coverage_of(worth, j) > 0.0 or constant + top.total > best:
-        keep_if_better(worth, j, bench, size, top)
+        keep_if_better(worth, j, bench, size, q, top, constant + top.total)
     return bench.found[VALUE] > best + ENOUGH * abs(best)
 
 
@@ -320,13 +298,13 @@ def search_near_members(worth, j, bench, n_candidates, slope, offset):
     search_best_set, except for the bound.
     """
     forget_phis(bench)
-    start_from_members(worth, j, bench, n_candidates)
+    keep_members(worth, j, bench, n_candidates, value_of_members(worth, j, bench, n_candidates))
     present = bench.found[VALUE]
     if is_settled(bench, n_candidates, slope, offset):
         return present
     size = keep_promising(worth, j, bench, n_candidates)
     guess = min(max(1, int(bench.found[SIZE])), size)
-    if worth.falls and worth.has_blocks:
+    if worth.falls and worth.is_complete:
         search_from_best(worth, j, bench, size, guess)
         return present
     look_near(worth, j, bench, size, guess)

@@ -212,7 +212,7 @@ class Workbench(NamedTuple):
     spare: np.ndarray  # float64
     is_member: np.ndarray  # bool: of the set that is looked at
     is_best: np.ndarray  # bool: of the best set so far
-    ranges: np.ndarray  # float64 (STACK, 4): first and last size, least and largest t
+    ranges: np.ndarray  # float64 (STACK, 6): what is still to be searched, see kernels/workbench.py
     found: np.ndarray  # float64 (8,): see kernels/workbench.py
     weights: np.ndarray  # float64 (R,): of the nodes, for sets of some size
     powers: np.ndarray  # float64 (R,)
@@ -232,7 +232,7 @@ def make_workbench(largest_column, n_nodes):
         np.empty(c),
         np.empty(c, np.bool_),
         np.empty(c, np.bool_),
-        np.empty((STACK, 4)),
+        np.empty((STACK, 6)),
         np.empty(8),
         np.empty(n_nodes),
         np.empty(n_nodes),

@@ -12,7 +12,7 @@ Coverage bends downwards in sum log(1/(1-e)), so a tangent lies above it.
 
 The worth is what the set adds to what was decided elsewhere (`base`), which counts in t and q and in the nodes.
 All slopes fall as q grows (a user's formula is looked at for every q), so at the least size of a range they hold for
-the whole range. Nodes hold for sizes from one power of four to the next: a *block*.
+the whole range. Nodes hold for a range of sizes, over which their integrands' decay grows fourfold: a *block*.
 """
 
 from typing import NamedTuple
@@ -28,8 +28,7 @@ from tailwise.kernels.nodes import BASE, DECAY, SUM, WEIGHT, Nodes, multiply_ins
 # Columns of Worth.base.
 T0, Q0, P0 = range(3)
 
-# Sizes of a block: from a power of this to the next; and a size that no set has.
-BLOCK_RATIO = 4
+# A size that no set has.
 MANY = 1 << 62
 
 # Sizes at which a user's formula is checked: all up to here, then with growing steps; what rounding may do to a line.
@@ -57,11 +56,12 @@ class Worth(NamedTuple):
         np.ndarray
     )  # float64 (m,): the factor of each label, less what is covered elsewhere; (0,) without coverage
     blocks: np.ndarray  # int64 (m + 1,): where the blocks of a label start in nodes; (0,) without nodes
+    ends: np.ndarray  # int64 (blocks,): the largest size in each block; ascending for each label
     nodes: Nodes  # a row for each block, nothing selected; a SUM only where something was decided elsewhere
     known: np.ndarray  # int64 (m,): how many blocks of a label hold its candidates so far; see hold_candidates
     curves: np.ndarray  # float64 (blocks, 3, R'): of the product nodes; see above
     has_nodes: bool
-    has_blocks: bool  # whether nodes hold for the sizes of a block; else a label has one row, for all sizes
+    is_complete: bool  # whether nodes hold for all sizes; else a label has one row, for sizes like its present one
     has_base: bool
     is_curved: bool  # whether some part is no line in t
     depends_on_size: bool  # whether h depends on the size of the set at all
@@ -80,25 +80,25 @@ def coverage_of(worth, j):
 
 
 @part
-def block_of(worth, q):
-    """Number of the block that holds size q."""
+def row_of(worth, j, b):
+    """Row of block b of label j in the nodes."""
+    return worth.blocks[j] + b
+
+
+@part
+def block_of(worth, j, q):
+    """Number of the block of label j that holds size q."""
     b = 0
-    while worth.has_blocks and q >= BLOCK_RATIO:
-        q /= BLOCK_RATIO
-        b += 1
+    if worth.has_nodes:
+        while q > worth.ends[row_of(worth, j, b)]:
+            b += 1
     return b
 
 
 @part
-def end_of_block(worth, q):
-    """The largest size in the block that holds size q."""
-    return BLOCK_RATIO ** (block_of(worth, q) + 1) - 1 if worth.has_blocks else MANY
-
-
-@part
-def row_of(worth, j, b):
-    """Row of block b of label j in the nodes."""
-    return worth.blocks[j] + b
+def end_of_block(worth, j, q):
+    """The largest size in the block of label j that holds size q."""
+    return worth.ends[row_of(worth, j, block_of(worth, j, q))] if worth.has_nodes else MANY
 
 
 @step
@@ -202,13 +202,13 @@ def line_of(worth, j, q, first, last, low, high):
             slope += formula_slope
             constant += formula_constant
     if worth.is_curved and high > low:
-        b, size = block_of(worth, first), np.float64(first)
+        b, size = block_of(worth, j, first), np.float64(first)
         chord = curve_slope(worth, j, b, size, low, high)
         slope += chord
         constant += curve_at(worth, j, b, size, low) - chord * low
         constant -= curve_at(worth, j, b, 0.0, 0.0) if worth.has_base else 0.0
     if worth.has_nodes and worth.has_base:
-        constant += base_at_nodes(worth, j, block_of(worth, first), np.float64(q))
+        constant += base_at_nodes(worth, j, block_of(worth, j, first), np.float64(q))
     return constant, slope, offset
 
 
@@ -296,7 +296,7 @@ def hold_candidates(worth, columns, j, size):
     The nodes of large sets are rarely looked at. Writes: worth.nodes and worth.known, of label j only.
     """
     if worth.has_nodes and size > 0:
-        n_blocks = block_of(worth, size) + 1
+        n_blocks = block_of(worth, j, size) + 1
         for b in range(worth.known[j], n_blocks):
             for x in range(columns.indptr[j], columns.indptr[j + 1]):
                 multiply_instance(worth.nodes, row_of(worth, j, b), np.float64(columns.values[x]))

@@ -60,7 +60,7 @@ def bound_part(worth, columns, prices, sizes, bounds, shares, rate, counts, benc
     Shapes: prices, counts (n,); sizes, bounds (m,); shares (nnz,), by columns. Reads: sizes, guesses of the best sets'.
     Writes: sizes; bounds, upper ones of what the best sets are worth less their prices; counts, to which 1 is added for
     every set that an instance is in; shares, running means of whether a candidate is in the best set of its label, in
-    parts of WHOLE. Assumes: bounds and sizes are 0 for labels without candidates.
+    parts of WHOLE. Assumes: bounds are 0 for labels without candidates.
     """
     bound_labels(worth, columns, prices, sizes, bounds, shares, rate, counts, bench, first, last)
 

@@ -22,8 +22,10 @@ from tailwise.kernels.top_k import kth_largest
 # Entries of Workbench.found: the upper bound; value, size, sum of probabilities and of logarithms of the best set;
 # sum of probabilities of the set that was looked at last. Two more are of kernels/set_worth.py.
 BOUND, VALUE, SIZE, SUM, LOGS, TOUCHED = range(6)
-# Columns of Workbench.ranges.
-FIRST, LAST, LOW, HIGH = range(4)
+# Columns of Workbench.ranges: sizes; least and largest t, or what the best sets of the two sizes are worth at most; and
+# the fees of these sets.
+FIRST, LAST, LOW, HIGH, FEE_FIRST, FEE_LAST = range(6)
+AT_FIRST, AT_LAST = LOW, HIGH
 
 
 @part
@@ -115,9 +117,10 @@ def count_members(is_member, size):
 @step
 def node_value(worth, j, bench, size, q):
     """What the linear nodes give the marked set of q instances."""
-    linear, row, n_plain = worth.nodes.linear, row_of(worth, j, block_of(worth, q)), worth.nodes.n_plain
+    b = block_of(worth, j, q)
+    linear, row, n_plain = worth.nodes.linear, row_of(worth, j, b), worth.nodes.n_plain
     value = 0.0
-    take_weights(worth, j, block_of(worth, q), q, bench)
+    take_weights(worth, j, b, q, bench)
     for r in range(linear.shape[2]):
         total = 0.0
         for x in range(size):
@@ -141,7 +144,7 @@ def value_of_members(worth, j, bench, size):
     if coverage_of(worth, j) > 0.0:
         value += coverage_of(worth, j) * (1.0 - np.exp(-sum_members(bench.is_member, bench.logs, size)))
     if worth.has_nodes:
-        b = block_of(worth, q)
+        b = block_of(worth, j, q)
         value += node_value(worth, j, bench, size, q) + products_at(worth, j, b, q, t)
         if worth.has_base:
             value += base_at_nodes(worth, j, b, q) - products_at(worth, j, b, 0.0, 0.0)
@@ -149,9 +152,9 @@ def value_of_members(worth, j, bench, size):
 
 
 @step
-def start_from_members(worth, j, bench, size):
+def keep_members(worth, j, bench, size, value):
     """Take the marked set for the best so far."""
-    bench.found[VALUE] = value_of_members(worth, j, bench, size)
+    bench.found[VALUE] = value
     for x in range(size):
         bench.is_best[x] = bench.is_member[x]
     bench.found[SIZE] = count_members(bench.is_member, size)
@@ -160,11 +163,17 @@ def start_from_members(worth, j, bench, size):
 
 
 @step
-def keep_if_better(worth, j, bench, size, top):
-    """Note the set of a bound, if its true value is the best so far."""
+def keep_if_better(worth, j, bench, size, q, top, bound):
+    """Note the set of a bound for size q, if its true value is the best so far."""
+    if worth.falls and coverage_of(worth, j) == 0.0 and top.size == q:  # then the bound is the value of the set
+        if bound > bench.found[VALUE]:
+            mark_top(bench.net, size, top, bench.is_member)
+            keep_members(worth, j, bench, size, bound)
+        return
     mark_top(bench.net, size, top, bench.is_member)
-    if value_of_members(worth, j, bench, size) > bench.found[VALUE]:
-        start_from_members(worth, j, bench, size)
+    value = value_of_members(worth, j, bench, size)
+    if value > bench.found[VALUE]:
+        keep_members(worth, j, bench, size, value)
 
 
 @step

@@ -8,7 +8,7 @@ from typing import Any
 
 from tailwise.certificates import Certificate
 from tailwise.certificates.proof import prove
-from tailwise.errors import Interrupted
+from tailwise.errors import InputError, Interrupted
 from tailwise.inputs.checks import check_choice
 from tailwise.inputs.totals import Totals
 from tailwise.selection.bca import given_outcome
@@ -69,7 +69,8 @@ def certify(
     target_gap : float
         Stop when the bound is within this share of the value of the selection.
     on_pass, max_seconds
-        As for :func:`select`; rounds are told of as passes of the stage "proof".
+        As for :func:`select`; rounds are told of as passes of the stage "proof". A round that is not finished in time
+        is given up, and the bound is that of the rounds before; after none there is an error.
     progress : bool
         Show progress bars on standard error.
     on_interrupt : {"raise", "return"}
@@ -124,6 +125,9 @@ def certify(
         )
     )
     certificate = _judge(problem, observer) if problem.judged is not None else run(problem, observer).certificate
+    if certificate is None and not observer.has_time():
+        msg = f"max_seconds must leave time for one round of the proof. Got {max_seconds}. Give more time."
+        raise InputError(msg)
     if certificate is None:  # Ctrl-C before the first round: there is no bound yet
         raise KeyboardInterrupt
     if certificate.interrupted and on_interrupt == "raise":

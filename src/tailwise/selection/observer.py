@@ -61,9 +61,14 @@ class Observer:
 
     def goes_on(self) -> bool:
         """Whether there is time, and nobody said stop; asked between groups of instances."""
-        if self._max_seconds is not None and not self._stops:
-            self._stops = self.seconds - (compile_seconds() - self._compiled) >= self._max_seconds
+        self._stops = self._stops or not self.has_time()
         return not self._stops
+
+    def has_time(self) -> bool:
+        """Whether `max_seconds` are not over; also asked by threads that share the work of a pass."""
+        if self._max_seconds is None:
+            return True
+        return self.seconds - (compile_seconds() - self._compiled) < self._max_seconds
 
     def told(self, stage: str, history: list[float], moved: int, state: State) -> None:
         """Take note of a pass."""

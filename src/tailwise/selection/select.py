@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tailwise.certificates.proof import prove
-from tailwise.errors import Interrupted
+from tailwise.errors import Interrupted, NoCertificateWarning
 from tailwise.inputs.checks import check_choice
 from tailwise.inputs.totals import Totals
 from tailwise.selection.bca import bca
@@ -127,7 +128,8 @@ def select(
         Called after every pass with a :class:`tailwise.selection.Pass`: the stage, the history, how many moved, the
         state. Return True to stop; the best so far is returned.
     max_seconds : float, optional
-        Stop after this time, within one group of instances, with the best so far. Compilation does not count.
+        Stop after this time, within one group of instances, with the best so far. Compilation does not count. Where
+        ``certify`` has not finished a round by then, there is no certificate, and a warning.
     progress : bool
         Show a progress bar on standard error.
     on_interrupt : {"raise", "return"}
@@ -193,6 +195,9 @@ def select(
         selection = run(problem, observer)
     if fill != "none":
         warn_of_empty_slots(selection, problem.rules)
+    if certify and selection.certificate is None and not selection.interrupted:
+        msg = "max_seconds were over before the first round of the proof: there is no certificate. Give more time."
+        warnings.warn(msg, NoCertificateWarning, stacklevel=2)
     if selection.interrupted and on_interrupt == "raise":
         raise Interrupted(selection)
     return selection
