@@ -7,6 +7,7 @@ import pytest
 
 import tailwise as tw
 from tailwise.cli.main import main
+from tailwise.selection.observer import Observer
 
 WORDS = ["certify", "probabilities.npz", "top.npz", "-u", "macro-f1", "-k", "3"]
 
@@ -35,16 +36,32 @@ def test_json(place, capsys):
     assert found["versions"]["tailwise"] == tw.__version__
 
 
-def test_a_time_limit_gives_a_valid_bound_and_exit_code_4(place, capsys):
+@pytest.fixture
+def time_for_one_round(monkeypatch):
+    """The time limit is reached when the first round of the proof has ended."""
+    told, tell = [], Observer.told
+    monkeypatch.setattr(Observer, "told", lambda *arguments: (told.append(1), tell(*arguments)))
+    monkeypatch.setattr(Observer, "has_time", lambda _: not told)
+
+
+def test_a_time_limit_gives_a_valid_bound_and_exit_code_4(place, capsys, request):
+    attained = tw.select("probabilities.npz", "macro-f1", 3, certify=True).expected
+    request.getfixturevalue("time_for_one_round")
     assert main([*WORDS, "--target-gap", "0", "--max-seconds", "1e-9", "--json"]) == 4
     captured = capsys.readouterr()
-    assert json.loads(captured.out)["upper"] >= tw.select("probabilities.npz", "macro-f1", 3, certify=True).expected
+    assert json.loads(captured.out)["upper"] >= attained
     assert "stopped after --max-seconds 1e-09" in captured.err
 
 
 @pytest.mark.parametrize("words", [["-u", "precision"], ["-k", "none"], ["--rounds", "1"], ["--target-gap", "9"]])
+@pytest.mark.usefixtures("time_for_one_round")
 def test_a_proof_that_ended_by_itself_is_not_late(place, words):
     assert main([*WORDS, *words, "--max-seconds", "1e-9"]) == 0
+
+
+def test_without_time_for_a_round_there_is_no_bound(place, capsys):
+    assert main([*WORDS, "--max-seconds", "1e-9"]) == 2
+    assert "--max-seconds must leave time for one round of the proof. Got 1e-09." in capsys.readouterr().err
 
 
 def test_instances_are_matched_by_name(place, capsys):

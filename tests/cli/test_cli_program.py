@@ -50,7 +50,10 @@ import sys
 from tailwise.cli.program import RARELY_USED, _LoadedWhenUsed
 sys.meta_path.insert(0, _LoadedWhenUsed)
 import numba, scipy.sparse
-import numpy.testing, numpy.f2py  # which old versions of the others do not import
+import importlib, numpy
+for name in ("numpy.testing", "numpy.f2py"):  # not imported by all versions of Numba and SciPy
+    if name not in sys.modules:  # a second import would load it
+        importlib.import_module(name)
 print(sorted(RARELY_USED & set(sys.modules)))
 names = object.__getattribute__(sys.modules["numpy.testing"], "__dict__")
 print("assert_equal" in names)

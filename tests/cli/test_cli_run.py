@@ -96,7 +96,7 @@ def test_the_record_says_how_it_was_done(place):
     assert list(record["seconds"]) == ["load", "train", "predict", "select", "evaluate"]
     assert all(seconds >= 0 for seconds in record["seconds"].values())
     assert record["selection"]["certificate"] is None
-    assert record["selection"]["expected"] == record["expected_metrics"]["macro-f1"]
+    assert record["selection"]["expected"] == pytest.approx(record["expected_metrics"]["macro-f1"], rel=1e-9)
 
 
 def as_benchmark(monkeypatch):

@@ -128,7 +128,7 @@ def test_no_library_for_frames(monkeypatch):
 def test_messages_say_which_columns_were_read():
     assert "instance from 'user_id'" in tw.select(make_long(), "precision", K, fill="none").messages[0]
     named = {"instance": "user_id", "label": "item_id", "probability": "score"}
-    assert tw.select(make_long(), "precision", K, fill="none", **named).messages == ()
+    assert not any("user_id" in line for line in tw.select(make_long(), "precision", K, fill="none", **named).messages)
     with pytest.raises(
         InputError, match=r"instance, label and probability name the columns of a table\. Got .*csr_array"
     ):

@@ -56,7 +56,7 @@ def check_texts(texts: Any, name: str = "texts") -> list[str]:
 def _holds_texts(table: Any) -> bool:
     """Whether all columns of a table are texts, such as titles and abstracts."""
     frame = open_table(table, "texts")
-    columns = [frame[name] for name in frame.columns]
+    columns = list(frame.iter_columns())
     return bool(columns) and all(
         any(isinstance(each, str) for each in column.head(FIRST).to_list()) for column in columns
     )
@@ -65,7 +65,7 @@ def _holds_texts(table: Any) -> bool:
 def _join_columns(table: Any) -> list[str]:
     """One text for each row: its columns, a line for each that is not empty."""
     frame = open_table(table, "texts")
-    rows = zip(*(frame[name].to_list() for name in frame.columns), strict=True)
+    rows = zip(*(column.to_list() for column in frame.iter_columns()), strict=True)
     return ["\n".join(text for text in row if isinstance(text, str) and text.strip()) for row in rows]
 
 

@@ -87,7 +87,7 @@ class Selection(Chosen):
     >>> selection["ann"]
     ['jam']
     >>> selection.messages
-    ("Columns found by their names: instance from 'user', label from 'item', probability from 'score'.",)
+    ("Columns found by name: instance from 'user', label from 'item', probability from 'score'.",)
     """
 
     labels: NDArray
