@@ -35,6 +35,14 @@ SLOW = (
     "cli/test_cli_interrupt.py",
     "cli/test_cli_report.py",
     "cli/test_cli_select.py",
+    "cli/test_cli_data.py::test_bad_input",
+    "cli/test_cli_night.py::test_compiled_code_does_not_delay_the_end",
+    "cli/test_cli_program.py",
+    "cli/test_cli_run.py::test_calibration_and_certificate",
+    "cli/test_cli_train.py::test_a_calibrator_by_cross_validation",
+    "datasets/test_store.py::test_killed_converter_leaves_nothing_that_looks_finished",
+    "engines/test_threads.py::test_ctrl_c_waits_for_what_others_write",
+    "fuzz/test_fuzz_reference.py",
     "cli/test_cli_train.py::test_errors",
     "cli/test_cli_train.py::test_from_training_to_evaluation_in_processes_of_their_own",
     "datasets/test_broken_files.py::test_damage_to_the_list_of_contents_never_loses_a_ranking",
@@ -112,6 +120,7 @@ LONGEST = (
 
 # Tests with many parameters: the first of them and every n-th after it count, the others are marked as repeated.
 ONE_IN = {
+    "certificates/test_certificate_sizes.py": 3,
     "certificates/test_certificate_soundness.py": 50,
     "models/test_tree_search.py": 6,
     "expectations/test_exact_selection.py": 12,
