@@ -50,7 +50,7 @@ def _find_versions() -> dict[str, str]:
 
 
 def _count_cores() -> dict[str, int]:
-    from tailwise.engines.threads import count_cores
+    from tailwise.inputs.checks import count_cores
 
     return {"usable": count_cores(), "of_the_machine": os.cpu_count() or 1}
 

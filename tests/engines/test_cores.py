@@ -4,14 +4,14 @@ import os
 
 import pytest
 
-from tailwise.engines import threads
-from tailwise.engines.threads import count_cores
+from tailwise.inputs import checks
+from tailwise.inputs.checks import count_cores
 
 
 @pytest.fixture(autouse=True)
 def eight_cores(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
-    monkeypatch.setattr(threads, "CONTROL_GROUPS", tmp_path)
+    monkeypatch.setattr(checks, "CONTROL_GROUPS", tmp_path)
 
 
 def test_affinity_where_nothing_else_is_known():

@@ -16,8 +16,8 @@ from tailwise.cli.main import main
 from tailwise.datasets import convert, zipf_candidates
 from tailwise.engines import Dask, Threads, dask_cluster, dask_workers
 from tailwise.engines.dask_files import SharedFiles
-from tailwise.engines.engine import cut_evenly
 from tailwise.errors import ClusterError
+from tailwise.inputs.matrices import cut_evenly
 
 N, M = 700, 120
 CASES = [

@@ -14,8 +14,8 @@ import pytest
 import tailwise as tw
 from tailwise.datasets import zipf_candidates
 from tailwise.engines import Threads
-from tailwise.engines.threads import count_cores
 from tailwise.errors import InputError, TailwiseError
+from tailwise.inputs.checks import count_cores
 
 SECONDS = 100
 
@@ -141,7 +141,7 @@ def test_bad_numbers_are_refused(workers):
 
 @pytest.mark.parametrize(("cores", "most"), [(1, 8), (2, 8), (3, 12), (64, 256)])
 def test_more_threads_than_a_machine_can_use_are_refused(monkeypatch, cores, most):
-    monkeypatch.setattr("tailwise.engines.threads.count_cores", lambda: cores)
+    monkeypatch.setattr("tailwise.inputs.checks.count_cores", lambda: cores)
     assert Threads(most).workers == most
     for workers in (most + 1, 100_000, 10**30):
         with pytest.raises(InputError) as caught:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from tailwise.engines.threads import Threads
+from tailwise.engines.engine import Threads
 from tailwise.inputs.candidates import Candidates
 from tailwise.kernels.row_lines import CHUNK, bits_reaching, next_of
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.certificates.spread_bound import SpreadBound
-from tailwise.engines.engine import Engine, cut_evenly
+from tailwise.engines.engine import Engine
+from tailwise.inputs.matrices import cut_evenly
 from tailwise.inputs.scratch import make_scratch
 from tailwise.kernels.rows import Columns, make_workbench
 from tailwise.kernels.set_worth import Worth

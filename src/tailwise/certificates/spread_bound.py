@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tailwise.engines.threads import own_copy
+from tailwise.engines.dask_messages import own_copy
 from tailwise.inputs.scratch import make_scratch
 from tailwise.kernels.label_state import PARAMETERS, STRIDE, Terms
 from tailwise.kernels.rows import Columns, make_workbench

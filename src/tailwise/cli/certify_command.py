@@ -66,7 +66,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _certify(options: argparse.Namespace) -> Certificate:
-    from tailwise.engines.threads import check_workers
+    from tailwise.inputs.checks import check_workers
     from tailwise.selection import certify
 
     check_workers(options.workers, "--workers")

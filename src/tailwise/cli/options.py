@@ -96,7 +96,7 @@ def add_search_options(parser: argparse.ArgumentParser, *, on_tree: bool = False
 
 def read_search_options(options: argparse.Namespace) -> dict[str, Any]:
     """Return the options as arguments of `select`."""
-    from tailwise.engines.threads import check_workers
+    from tailwise.inputs.checks import check_workers
 
     check_workers(options.workers, "--workers")
     values = {name: getattr(options, name) for name in SEARCH_OPTIONS}

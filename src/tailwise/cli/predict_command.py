@@ -60,7 +60,7 @@ def add_parser(commands: Any) -> None:
 def _run(options: argparse.Namespace) -> int:
     from tailwise.datasets.formats.contents import Contents
     from tailwise.datasets.formats.registry import SCORES, find_format_to_write
-    from tailwise.engines.threads import check_workers
+    from tailwise.inputs.checks import check_workers
     from tailwise.models.calibrator import Calibrator
     from tailwise.models.model import load_model
     from tailwise.runs.training_input import read_ids_for, read_rows_for

@@ -113,8 +113,7 @@ def _train(
 
 def _choose_model(options: argparse.Namespace) -> tuple[Wish, dict[str, Any]]:
     """Return what model is asked for, and the settings of every model, after checks that need no data."""
-    from tailwise.engines.threads import check_workers
-    from tailwise.inputs.checks import check_choice, check_seed
+    from tailwise.inputs.checks import check_choice, check_seed, check_workers
     from tailwise.model_names import MODELS
     from tailwise.models.choosing import Wish
     from tailwise.models.features import LARGEST_SEED

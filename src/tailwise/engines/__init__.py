@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tailwise.engines.engine import Engine
-from tailwise.engines.threads import Threads
+from tailwise.engines.engine import Engine, Threads
 
 if TYPE_CHECKING:
     from tailwise.engines.dask_cluster import Dask

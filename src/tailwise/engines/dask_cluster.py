@@ -28,12 +28,13 @@ from tailwise.engines.dask_messages import (
     Snapshot,
     describe_settled,
     narrowed,
+    own_copy,
     propose_on_worker,
     size_of,
     unpack,
 )
 from tailwise.engines.dask_workers import ATTEMPTS, UNREACHED, Cluster, Job
-from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads, own_copy
+from tailwise.engines.engine import MIN_SHARED_ENTRIES, Threads
 from tailwise.errors import extra_needed
 
 if TYPE_CHECKING:

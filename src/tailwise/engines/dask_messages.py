@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tailwise.engines.dask_files import open_shared
-from tailwise.engines.threads import Threads, own_copy
+from tailwise.engines.engine import Threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,6 +34,7 @@ __all__ = [
     "Snapshot",
     "describe_settled",
     "narrowed",
+    "own_copy",
     "pack",
     "propose_on_worker",
     "release",
@@ -291,3 +292,10 @@ def _renew(copy: Copy, placed: Placed) -> None:
 
     copy.state.nodes.linear[placed.labels], copy.state.nodes.product[placed.labels] = placed.linear, placed.product
     refresh(copy.terms, copy.state)
+
+
+def own_copy(message: Any) -> Any:
+    """A copy that may be written to: arrays from a message may not."""
+    if isinstance(message, tuple):
+        return type(message)(*map(own_copy, message)) if hasattr(message, "_fields") else tuple(map(own_copy, message))
+    return np.array(message) if isinstance(message, np.ndarray) else message

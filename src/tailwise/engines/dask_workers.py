@@ -23,7 +23,8 @@ __all__ = ["ATTEMPTS", "LOST", "UNREACHED", "Cluster", "Job"]
 
 ATTEMPTS = 4  # for a task, after its worker was lost
 POLL = 2.0  # seconds between two looks at which workers are there
-UNREACHED = OSError, asyncio.TimeoutError  # which is the built-in one from Python 3.11 on
+# The second is the built-in one from Python 3.11 on; the third comes from a scheduler that has just removed the worker.
+UNREACHED = OSError, asyncio.TimeoutError, KeyError
 LOST: tuple[str, Any, str] = "lost", "a lost worker", ""  # the answer of one that is gone
 
 

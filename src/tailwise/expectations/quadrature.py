@@ -140,7 +140,8 @@ class Quadrature:
 
     def fits(self, q: NDArray, placed_for: NDArray) -> NDArray:
         """Which labels may be selected q times with nodes that were placed for another number."""
-        now, then = q + self._p + 1, placed_for + self._p + 1
+        shifts = self.least_decay()
+        now, then = q + shifts, placed_for + shifts
         return (now <= REACH * then) & (then <= REACH * now)
 
     def multiply(self, nodes: kernels.Nodes, is_wanted: NDArray) -> None:

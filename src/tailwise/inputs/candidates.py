@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.engines.engine import cut_evenly
 from tailwise.errors import InputError
 from tailwise.inputs.checks import check_size
 from tailwise.inputs.id_tables import read_pair, read_table
@@ -18,6 +17,7 @@ from tailwise.inputs.matrices import (
     add_up,
     as_array,
     canonical_csr,
+    cut_evenly,
     cut_pointers,
     extend_columns,
     is_mapped,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,12 +18,18 @@ __all__ = [
     "check_numbering",
     "check_seed",
     "check_size",
+    "check_workers",
+    "count_cores",
     "is_integer",
 ]
 
 LARGEST_SIZE = 2**63 - 1  # the largest index of numpy
 # Sizes that are always accepted, and how many more each entry allows.
 FREE_ROWS, FREE_COLUMNS, FREE_PER_ENTRY = 10_000_000, 100_000_000, 100
+# Where Linux says how many cores a container may use.
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
+# Beyond this number per core, threads only wait for each other; a few are always allowed, for experiments.
+MOST_PER_CORE, ALWAYS_ALLOWED = 4, 8
 
 
 def is_integer(value: Any) -> bool:
@@ -67,3 +77,38 @@ def check_seed(seed: Any, largest: int | None = None) -> None:
     if largest is not None and seed > largest:
         msg = f"seed must be an integer from 0 to {largest}. Got {seed}."
         raise InputError(msg)
+
+
+def check_workers(workers: Any, name: str = "workers") -> None:
+    """Refuse an invalid number of threads, or more than this machine can use; `name` may be a parameter or option."""
+    if workers is None:
+        return
+    is_option = name.startswith("-")
+    if not is_integer(workers) or workers < 1:
+        nothing = "omitted" if is_option else "None"
+        msg = f"{name} must be an integer of at least 1, or {nothing} for all cores. Got {workers!r}."
+        raise InputError(msg)
+    if workers > ALWAYS_ALLOWED and workers > (most := MOST_PER_CORE * count_cores()):
+        msg = (
+            f"{name} must be at most {max(most, ALWAYS_ALLOWED)} on this machine, which has {count_cores()} cores. "
+            f"Got {workers}. {'Omit it' if is_option else f'Use {name}=None'} for one thread per core."
+        )
+        raise InputError(msg)
+
+
+def count_cores() -> int:
+    """Return the number of cores that this process may use; affinity or a container may limit it."""
+    affinity = getattr(os, "sched_getaffinity", None)  # of Linux
+    cores = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    return max(1, min([cores, *map(math.ceil, _list_shares())]))
+
+
+def _list_shares() -> Iterator[float]:
+    """The cores, not always a whole number, that control groups allow: version 2 in one file, version 1 in two."""
+    for files in (["cpu.max"], ["cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"]):
+        try:
+            quota, period = " ".join((CONTROL_GROUPS / file).read_text(encoding="ascii") for file in files).split()
+        except (OSError, ValueError):  # another system, or no control groups of this version
+            continue
+        if quota not in ("max", "-1"):
+            yield int(quota) / int(period)

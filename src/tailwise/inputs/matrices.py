@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
-from tailwise.engines.engine import cut_evenly
 from tailwise.errors import InputError
 from tailwise.kernels.rows import Columns, Rows, find_disorder, scatter
 
@@ -30,6 +29,7 @@ __all__ = [
     "canonical_csr",
     "check_matrix",
     "check_most_labels",
+    "cut_evenly",
     "cut_pointers",
     "extend_columns",
     "is_mapped",
@@ -99,6 +99,12 @@ def cut_pointers(pointers: NDArray, most: int) -> Iterator[tuple[int, int]]:
         last = max(first + 1, int(np.searchsorted(pointers, pointers[first] + most, side="right")) - 1)
         yield first, last
         first = last
+
+
+def cut_evenly(pointers: NDArray, n_parts: int) -> list[int]:
+    """Edges of parts of rows, or of columns, with about as many entries each: ``n_parts + 1`` that do not fall."""
+    shares = pointers[0] + (pointers[-1] - pointers[0]) * np.arange(1, n_parts) / n_parts
+    return [0, *np.searchsorted(pointers, shares).tolist(), pointers.size - 1]
 
 
 def as_array(matrix: Any, name: str) -> Any:

@@ -90,7 +90,7 @@ def take_rivals(rows, terms, state, chosen, i, least, most, first, lines, lanes,
     take_lines(rows, state, rows.indptr[i] + first, n_lines, lines)
     hide_own(chosen, i, most, first, n_lines, lines)
     low, high = high_bar(lines, n_lines, most, below(bar), lanes), np.float32(np.nan)  # nothing was visited yet
-    while True:
+    for _ in range(2):  # the highest lines, then the others that reach the bar
         for part_first in range(0, n_lines, WIDE):
             bits = bits_reaching(lines, part_first, n_lines, low)
             while bits != 0:
@@ -107,8 +107,9 @@ def take_rivals(rows, terms, state, chosen, i, least, most, first, lines, lanes,
                         size = min(size + 1, most)
                         bar = bar_of(size, least, most, gains[size - 1])
         if low <= below(bar):
-            return size, bar
+            break
         low, high = below(bar), low
+    return size, bar
 
 
 @part

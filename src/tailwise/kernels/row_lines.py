@@ -23,7 +23,7 @@ def line_at(slopes, offsets, j, e):
 @part
 def below(bar):
     """A single-precision number not above the bar, and below it by no more than the lines' slack."""
-    return np.float32(bar - SLACK * abs(bar)) if bar > -np.inf else np.float32(-np.inf)
+    return np.float32(bar - SLACK * abs(bar)) if abs(bar) < np.inf else np.float32(bar)
 
 
 @part

@@ -9,9 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array, check_random_state
 
-from tailwise.engines.threads import check_workers
 from tailwise.errors import InputError
-from tailwise.inputs.checks import check_choice, check_size, is_integer
+from tailwise.inputs.checks import check_choice, check_size, check_workers, is_integer
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import as_indicator, check_matrix
 from tailwise.inputs.table_columns import is_table

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tailwise.engines.threads import Threads
+from tailwise.engines.engine import Threads
 from tailwise.kernels.node_training import Matrix
 from tailwise.models.tree_building import build_k_means_tree, build_label_vectors
 

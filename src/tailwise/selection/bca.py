@@ -79,9 +79,12 @@ def _climb_from_greedy(problem: Problem, outcome: Outcome, observer: Observer) -
     """Climb from the greedy selection, in large batches of groups on all threads; the start, if that is better."""
     positions = empty_positions(problem)
     state = problem.expectation.start(np.ones(problem.candidates.n_labels))
-    group_size = max(1, problem.order.size // GREEDY_GROUPS) if _takes_near(problem) else 1
+    order, group_size = problem.order, 1
+    if _takes_near(problem):
+        n = problem.order.size
+        order, group_size = visiting_order(n, max(1, n // GREEDY_GROUPS), problem.seed)
     if problem.checkpoint is None or problem.checkpoint.stage != "warm-up":  # else this was done before
-        run_pass(problem, state, positions, problem.order, group_size, observer)
+        run_pass(problem, state, positions, order, group_size, observer)
     if not observer.goes_on():  # the pass may have left instances without labels
         return outcome
     begin = replace(outcome, positions=positions, state=state, history=(problem.expectation.value(state),))

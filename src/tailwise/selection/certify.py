@@ -57,7 +57,7 @@ def certify(
     probabilities, utility, k, expectation, fill, exclude, context, priors, condition_positives, workers, seed
         As for :func:`select`. The selection must not hold excluded pairs.
     engine : "threads" or Engine
-        As for :func:`select`. On a cluster, workers look for the best sets of the labels of a given selection.
+        As for :func:`select`. On a cluster, workers look for the best sets of labels.
     instance, label, probability : str, optional
         As for :func:`select`.
     selection : Selection, array_like or path, optional

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tailwise.engines.threads import MIN_SHARED_ENTRIES
+from tailwise.engines.engine import MIN_SHARED_ENTRIES
 from tailwise.expectations.terms import check_value
 from tailwise.inputs.paths import Source
 from tailwise.inputs.totals import Totals

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailwise.engines.threads import Threads
+from tailwise.engines.engine import Threads
 from tailwise.errors import InputError
 from tailwise.expectations.terms import locate, raise_failure
 from tailwise.inputs.checks import check_size

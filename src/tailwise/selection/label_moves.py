@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from tailwise.certificates.prices import bound_call
 from tailwise.certificates.proof import prove
 from tailwise.certificates.repair import most_shared_call
-from tailwise.engines.engine import cut_evenly
-from tailwise.engines.threads import count_cores
 from tailwise.expectations.terms import raise_failure, start_state
-from tailwise.inputs.matrices import add_up
+from tailwise.inputs.checks import count_cores
+from tailwise.inputs.matrices import add_up, cut_evenly
 from tailwise.kernels.compiling import compile_ahead, compile_seconds, is_anything_kept, start_second
 from tailwise.kernels.label_ascent import (
     make_row_prices,

@@ -9,7 +9,7 @@ import numpy as np
 
 from tailwise.certificates.provable import check_provable, is_provable
 from tailwise.engines import Engine
-from tailwise.engines.threads import MIN_SHARED_ENTRIES, Threads
+from tailwise.engines.engine import MIN_SHARED_ENTRIES, Threads
 from tailwise.errors import InputError
 from tailwise.expectations import Exact, SemiEmpirical
 from tailwise.expectations.terms import supports_exact

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailwise.datasets.formats.stored_arrays import AGAIN, ArrayWriter
-from tailwise.engines.threads import Threads
+from tailwise.engines.engine import Threads
 from tailwise.errors import FileError
 from tailwise.inputs.matrices import extend_columns, list_column_parts, position_type
 from tailwise.kernels.rows import Columns

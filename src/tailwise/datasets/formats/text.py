@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import is_compressed
 from tailwise.datasets.formats.ordered_rows import refuse_line
-from tailwise.engines.threads import Threads
+from tailwise.engines.engine import Threads
 from tailwise.inputs.matrices import build_csr
 from tailwise.kernels.parsing import ERRORS, HARD, LineRules, ParsedLines, count_marks, parse_lines
 
