@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 __all__ = ["signals_deferred"]
 
@@ -21,7 +22,8 @@ def signals_deferred():
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handlers, came = {}, []
+    handlers: dict[int, Any] = {}
+    came: list[int] = []
     try:
         with ExitStack() as stack:
             for number in DEFERRED:
@@ -32,5 +34,5 @@ def signals_deferred():
                     signal.signal(number, lambda number, _: came.append(number))
             yield
     finally:
-        for number in dict.fromkeys(came):
-            handlers[number](number, sys._getframe())
+        for arrived in dict.fromkeys(came):
+            handlers[arrived](arrived, sys._getframe())
