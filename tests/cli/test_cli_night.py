@@ -248,6 +248,7 @@ def test_signals_are_exit_codes(place, monkeypatch, capsys, number, code):
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr("tailwise.inputs.paths.load_all_labels", lambda *_, **__: signal.raise_signal(number))
     monkeypatch.setattr(signal, "SIG_IGN", None)  # where tests run in the background
+    monkeypatch.setattr(cli_signals, "PATIENCE", 300)  # or the tests end
     assert main(SELECT) == code
     assert "tailwise: interrupted" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGTERM) == before
@@ -269,24 +270,31 @@ def test_a_signal_during_an_import_comes_again():
 
 
 STUCK = """
-import ctypes, sys
+import ctypes, sys, threading
 from tailwise.cli.main import main
 import tailwise.inputs.paths as paths
 
-def stay(*arguments, **options):
+def stay_in_compiled_code(*arguments, **options):
     print("reading", flush=True)
-    ctypes.CDLL(None).poll(None, 0, 60000)  # compiled code, which the interpreter cannot interrupt
+    ctypes.CDLL(None).poll(None, 0, 60000)  # which the interpreter cannot interrupt
 
-paths.load_all_labels = stay
+def stay_whatever_comes(*arguments, **options):
+    for seconds in 60, 60, 60:  # as where a thread must end first, which never does
+        try:
+            print("reading", flush=True)
+            threading.Event().wait(seconds)
+        except KeyboardInterrupt:
+            pass
+
+paths.load_all_labels = {stay}
 sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="calls a function of the C library")
-def test_compiled_code_does_not_delay_the_end(place):
+def start_stuck(stay, *options):
     ignored = {signal.SIGINT: signal.SIG_DFL}
     process = subprocess.Popen(
-        [sys.executable, "-c", STUCK, *SELECT],
+        [sys.executable, "-c", STUCK.replace("{stay}", stay), *SELECT, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -295,9 +303,26 @@ def test_compiled_code_does_not_delay_the_end(place):
     )
     assert process.stdout.readline() == "reading\n"
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=20)
+    return process
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="calls a function of the C library")
+@pytest.mark.parametrize("stay", ["stay_in_compiled_code", "stay_whatever_comes"])
+def test_nothing_delays_the_end(place, stay):
+    _, err = (process := start_stuck(stay)).communicate(timeout=20)
     assert (process.returncode, err) == (143, "tailwise: interrupted\n")
     assert not [path for path in place.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="watches signals through a pipe")
+def test_a_second_signal_ends_what_would_keep_something(place):
+    process = start_stuck("stay_whatever_comes", "--keep-partial")
+    assert process.stdout.readline() == "reading\n"  # after the first signal, with all the time it takes
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(1.2 * cli_signals.PATIENCE)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, "tailwise: interrupted\n")
 
 
 def test_json_and_csv_do_not_share_standard_output(place, capsys):

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -51,8 +52,18 @@ def test_the_first_call_asks_for_what_it_needs_later(monkeypatch):
 def test_a_second_process_that_fails_blocks_nobody(monkeypatch):
     monkeypatch.setattr(compile_ahead, "_PROGRAM", "raise SystemExit(3)")
     compile_ahead.compile_ahead((find_odd_probability, (np.ones(1), 0.0)))
-    compile_ahead.wait_for("rows.find_odd_probability")
+    compile_ahead.wait_for(find_odd_probability)
     assert not compile_ahead._Second.begun
+
+
+def test_nobody_waits_for_a_second_process_that_nobody_follows(monkeypatch):
+    """Ctrl-C may come between the note of what it begins and the start of the thread that follows it."""
+    monkeypatch.setattr(compile_ahead._Second, "begun", "rows.find_odd_probability")
+    monkeypatch.setattr(compile_ahead._Second, "thread", threading.Thread(target=print))
+    waiting = threading.Thread(target=compile_ahead.wait_for, args=(find_odd_probability,), daemon=True)
+    waiting.start()
+    waiting.join(timeout=20)
+    assert not waiting.is_alive()
 
 
 def test_a_second_process_that_is_not_asked_ends():

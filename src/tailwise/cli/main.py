@@ -68,7 +68,7 @@ def _run(arguments: Sequence[str] | None, signals: Signals, log: argparse.Namesp
         raise
     is_quiet = options.quiet or (_is_set(QUIET) and not options.verbose)
     options.progress = not options.quiet and (sys.stderr.isatty() or not is_quiet)  # as a bar, or as messages
-    signals.may_end_at_once = not getattr(options, "keep_partial", False)
+    signals.keeps_partial = getattr(options, "keep_partial", False)
     log.as_json, log.actions = options.log_format == "json", options.actions
     level = logging.DEBUG if options.verbose else logging.WARNING if is_quiet else logging.INFO
     with messages_shown(level, as_json=log.as_json):

@@ -176,10 +176,10 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
             checkpoint=options.checkpoint,
             **read_search_options(options),
         )
-    for message in (*contents.messages, *selection.messages):
-        LOG.info("%s", message)
     if selection.interrupted and not options.keep_partial:
         return None
+    for message in (*contents.messages, *selection.messages):
+        LOG.info("%s", message)
     save_selection(
         output,
         selection,

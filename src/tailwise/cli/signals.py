@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from types import FrameType
+from typing import NoReturn
 
 from tailwise.cli.exit_codes import CODES, INTERRUPTED
 
-PATIENCE = 0.6  # seconds within which the interpreter must handle a signal
+PATIENCE = 0.8  # seconds that a command has to end by itself
 PAUSE = 0.05  # seconds until a signal that arrived during an import is sent again
 
 
@@ -20,8 +23,8 @@ class Signals:
 
     def __init__(self) -> None:
         self.number: int | None = None
-        self.may_end_at_once = True  # whether nothing is lost if the process ends in the middle of compiled code
-        self._noted = threading.Event()
+        self.keeps_partial = False  # whether a command writes something after the first signal, however long it takes
+        self._sent_again = 0
 
     def code_for(self, code: int) -> int:
         """Return the exit code of a command that ended with `code`: the same, unless SIGTERM interrupted it."""
@@ -31,22 +34,39 @@ class Signals:
         """Handle a signal between two steps of the interpreter; not during imports, where libraries may swallow it."""
         self.number = number
         if _is_importing(frame):
+            self._sent_again += 1
             threading.Timer(PAUSE, signal.raise_signal, [number]).start()
             return
-        self._noted.set()
         raise KeyboardInterrupt
 
     def watch(self, receiver: int) -> None:
-        """End the process on a signal that the interpreter does not handle because it is in compiled code."""
+        """End the process if it goes on after a signal: in compiled code, waiting for a thread, or cleaning up."""
+        n_came = 0
         while came := os.read(receiver, 1):
-            if came[0] in CODES and not self._noted.wait(PATIENCE) and self.may_end_at_once:
-                from tailwise.cli.streams import remove_temporary_folders
-                from tailwise.datasets.formats.drafts import remove_open_drafts
+            n_came += came[0] in CODES
+            if n_came <= self._sent_again + self.keeps_partial:
+                continue
+            if not _ends_within(receiver, PATIENCE):
+                _end_at_once(CODES[came[0]])
 
-                remove_open_drafts()
-                remove_temporary_folders()
-                os.write(2, b"tailwise: interrupted\n")
-                os._exit(CODES[came[0]])
+
+def _ends_within(receiver: int, seconds: float) -> bool:
+    """Whether the other end of a pipe is closed in this time, whatever else comes."""
+    deadline = time.monotonic() + seconds
+    while select.select([receiver], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        if not os.read(receiver, 1):
+            return True
+    return False
+
+
+def _end_at_once(code: int) -> NoReturn:
+    from tailwise.cli.streams import remove_temporary_folders
+    from tailwise.datasets.formats.drafts import remove_open_drafts
+
+    remove_open_drafts()
+    remove_temporary_folders()
+    os.write(2, b"tailwise: interrupted\n")
+    os._exit(code)
 
 
 def _is_importing(frame: FrameType | None) -> bool:

@@ -25,7 +25,6 @@ from numba.core.runtime import _nrt_python as runtime
 from numba.core.serialize import dumps
 
 from tailwise.kernels.code_folders import SOURCES, list_folders, read_files, write_file
-from tailwise.kernels.compile_ahead import wait_for
 from tailwise.kernels.processors import describe_processor, list_processors
 
 __all__ = ["is_anything_kept", "make_cache"]
@@ -72,10 +71,6 @@ class KernelCache:
         """The function that was compiled for this signature, or None."""
         if not self._is_kept:
             return None
-        wait_for(self._name)
-        return self._load(signature, target_context)
-
-    def _load(self, signature, target_context):
         try:
             for processor in list_processors(target_context.codegen()):
                 content = _read(self._file_name(signature, processor))

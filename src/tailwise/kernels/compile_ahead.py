@@ -20,6 +20,7 @@ from tailwise.kernels.compile_time import count_waiting
 
 __all__ = ["compile_ahead", "compile_asked", "start_second", "wait_for"]
 
+PAUSE = 0.01  # seconds between two looks at what the second process does
 _PROGRAM = "from tailwise.kernels.compile_ahead import compile_asked; compile_asked()"
 
 
@@ -28,28 +29,24 @@ class _Second:
 
     waiting: Any = None  # the process, until it is asked to compile
     begun = ""  # the kernel that it compiles
-    changed = threading.Condition()
     thread: Any = None
 
     @classmethod
     def follow(cls, process):
         for line in process.stdout:
-            cls._tell(line.decode().strip())
+            cls.begun = line.decode().strip()
         process.stdout.close()
         process.wait()
-        cls._tell("")
+        cls.begun = ""
 
     @classmethod
-    def _tell(cls, name):
-        with cls.changed:
-            cls.begun = name
-            cls.changed.notify_all()
+    def is_busy(cls):
+        return cls.thread is not None and cls.thread.is_alive()
 
 
 def start_second():
     """Start a second process, if what it compiles can be kept, so that it is ready when it is asked to compile."""
-    is_busy = _Second.thread is not None and _Second.thread.is_alive()
-    if _Second.waiting is not None or is_busy or find_writable() is None or not sys.executable:
+    if _Second.waiting is not None or _Second.is_busy() or find_writable() is None or not sys.executable:
         return
     try:
         # A session of its own: Ctrl-C is for this process, and what is compiled will be needed again.
@@ -94,13 +91,14 @@ def compile_asked():
         getattr(importlib.import_module(module), name).compile(kinds)
 
 
-def wait_for(name):
+def wait_for(function):
     """Wait for a kernel while the second process compiles it, until that is done, or has failed."""
+    name = _name_of(function.__module__, function.__name__)
     if name != _Second.begun:
         return
     begin = time.perf_counter()
-    with _Second.changed:
-        _Second.changed.wait_for(lambda: name != _Second.begun)
+    while name == _Second.begun and _Second.is_busy():  # without a lock, which Ctrl-C could leave locked
+        time.sleep(PAUSE)
     count_waiting(time.perf_counter() - begin)
 
 

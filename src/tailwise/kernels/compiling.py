@@ -8,9 +8,10 @@ from numba.core.sigutils import normalize_signature
 
 from tailwise.kernels.bundles import hand_on_by_address
 from tailwise.kernels.caching import is_anything_kept, make_cache
-from tailwise.kernels.compile_ahead import compile_ahead, start_second
+from tailwise.kernels.compile_ahead import compile_ahead, start_second, wait_for
 from tailwise.kernels.compile_time import compile_seconds
 from tailwise.kernels.quick_compiler import IS_TRIED, KernelCompiler, StepCompiler, widened
+from tailwise.kernels.whole_compiling import signals_deferred
 
 __all__ = [
     "bundle",
@@ -62,7 +63,19 @@ def kernel(function):
     dispatcher = njit(no_cfunc_wrapper=True, **_KERNEL_COMPILER, **_OPTIONS)(function)
     dispatcher._cache = make_cache(function)
     dispatcher._compilation_chain_init_hook = _look_for_nothing
+    dispatcher.compile = _compiled_whole(function, dispatcher.compile)
     return dispatcher
+
+
+def _compiled_whole(function, compile_it):
+    """In place of the `compile` of a dispatcher, which Numba calls for every new signature."""
+
+    def compile_whole(signature):
+        wait_for(function)  # before Numba takes its locks, and where Ctrl-C ends the wait
+        with signals_deferred():
+            return compile_it(signature)
+
+    return compile_whole
 
 
 def _look_for_nothing():
@@ -73,5 +86,6 @@ def c_function(signature, function):
     """Compile to a C function at once, or take it from disk: Numba's ``cfunc`` with the cache of kernels."""
     compiled: Any = CFunc(function, normalize_signature(signature), locals={}, options={"error_model": "numpy"})
     compiled._cache = make_cache(function)
-    compiled.compile()
+    with signals_deferred():
+        compiled.compile()
     return compiled

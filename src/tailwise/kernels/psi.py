@@ -13,6 +13,7 @@ from numba import carray, cfunc, njit, types
 from numba.extending import intrinsic
 
 from tailwise.kernels.compiling import c_function
+from tailwise.kernels.whole_compiling import signals_deferred
 
 # t, q, p, n, and a pointer to the parameters that the formula has for a label.
 N_NUMBERS = 4
@@ -40,6 +41,7 @@ def compile_built_in(function):
     return c_function(SIGNATURE, function)
 
 
+@signals_deferred()
 def compile_formula(function, n_parameters):
     """The C function of a user's psi(t, q, p), or psi(t, q, p, a) with an array of parameters of the label."""
     psi = njit(error_model="numpy")(function)
