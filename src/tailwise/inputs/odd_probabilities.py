@@ -33,9 +33,8 @@ def without_rounding(values: NDArray, csr: sp.csr_array, known: dict[str, Any]) 
         came = f"Got {str(values[x]).removesuffix('.0')} for instance {instance}, label {label}."
         remedy = _guess_remedy(values, values[x])
         if "origin" in known and known["origin"].library and known["holds_all_labels"]:
-            remedy += (
-                " If the table has a row for each entry, name its columns: instance='user_id', label='item_id', ..."
-            )
+            named = "name its columns: instance='user_id', label='item_id', ..."
+            remedy = f"If the table has a row for each entry, {named} {remedy}"
         msg = f"probabilities must lie in [0, 1]. {came} {remedy}"
         raise InputError(msg)
     return inside
