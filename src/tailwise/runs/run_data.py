@@ -293,6 +293,8 @@ def _list_files(folder: DataFolder) -> dict[str, Path]:
 
 def _take_matrices(source: Any, needs: tuple[str, ...], replaced: LabelNames | None) -> RunData:
     from tailwise.datasets import LabelNames
+    from tailwise.inputs.table_columns import is_table
+    from tailwise.inputs.wide_tables import index_of
     from tailwise.metrics.evaluation_inputs import read_truth
     from tailwise.models.features import check_labels
 
@@ -312,7 +314,9 @@ def _take_matrices(source: Any, needs: tuple[str, ...], replaced: LabelNames | N
     Y, names = _read_own_labels(given["Y"], names, "Y")
     Y_test, names = _read_own_labels(given["Y_test"], names, "Y_test")
     Y = None if Y is None or X is None else check_labels(Y, X.shape[0])
-    return RunData(X, Y, X_test, None if Y_test is None else read_truth(Y_test).matrix, names)
+    ids = index_of(given["X_test"]) if is_table(given["X_test"]) else None
+    Y_test = None if Y_test is None else read_truth(Y_test).matrix
+    return RunData(X, Y, X_test, Y_test, names, None if ids is None else ids.check_unique())
 
 
 def _read_own_labels(labels: Any, names: LabelNames | None, name: str) -> tuple[Any, LabelNames | None]:
