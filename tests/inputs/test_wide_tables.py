@@ -100,3 +100,16 @@ def test_a_selection_is_not_iterated_over():
     selection = tw.select(frame(), "macro-f1", 1)
     with pytest.raises(TypeError, match=r"A Selection cannot be iterated over.*to_dict\(\)\.items\(\)"):
         list(selection)
+
+
+def test_tables_and_candidates_are_saved_with_their_ids(tmp_path):
+    table = frame(["r1", "r2", "r3"])
+    for each in (table, tw.Candidates.of(table)):
+        tw.save(tmp_path / "kept.parquet", each)
+        kept = tw.Candidates.of(tmp_path / "kept.parquet")
+        assert (list(kept.instance_ids), list(kept.label_names)) == (["r1", "r2", "r3"], ["a", "b"])
+        np.testing.assert_allclose(kept.to_csr().toarray(), ROWS, rtol=1e-6)
+        with pytest.raises(InputError, match=r"must have a format that holds ids\. .* Use \.parquet or \.jsonl"):
+            tw.save(tmp_path / "kept.npz", each)
+    tw.save(tmp_path / "kept.npz", tw.Candidates.of(np.array(ROWS)))
+    np.testing.assert_allclose(tw.load(tmp_path / "kept.npz").toarray(), ROWS, rtol=1e-6)

@@ -30,7 +30,8 @@ def find_row(instance: Any, n_instances: int, ids: Ids | None = None) -> int:
     else:
         row = int(number) if is_integer(number) and 0 <= number < n_instances else None
     if row is None:
-        near = _name_other_type(instance, ids) or _suggest(str(instance), ids and list(map(str, ids)), n_instances)
+        names = None if ids is None else [str(each) for each in ids]
+        near = _name_other_type(instance, ids) or _suggest(str(instance), names, n_instances)
         msg = f"instance must be one of the batch. Got {instance!r}. {near}"
         raise InputError(msg)
     return row

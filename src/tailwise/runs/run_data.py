@@ -99,8 +99,12 @@ class RunData:
     @cached_property
     def inputs(self) -> dict[str, dict[str, Any]]:
         """Size and SHA-256 of each file that a run reads, by name, or of each matrix."""
+        from tailwise.inputs.texts import text_rows
+
         if self.path is None:
             matrices = {name: getattr(self, name) for name in PLACES}
+            if self.instance_names is not None:  # which the results hold as well
+                matrices["instances"] = text_rows([repr(each) for each in self.instance_names])
             return {name: describe_rows(each) for name, each in matrices.items() if each is not None}
         paths = {path for role, path in self.files.items() if role != "filter"}
         return describe_files({path.name: path for path in sorted(paths)})

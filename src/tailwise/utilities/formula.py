@@ -160,9 +160,9 @@ def _as_portable(function: Callable) -> Callable:
         found = getattr(found, name, None)
     if found is function or not hasattr(function, "__code__"):
         return function
-    import joblib
+    import joblib  # type: ignore[import-untyped]
 
-    return joblib.wrap_non_picklable_objects(function, keep_wrapper=False)  # type: ignore[no-any-return]
+    return joblib.wrap_non_picklable_objects(function, keep_wrapper=False)
 
 
 def _check_parameters(parameters: Any) -> NDArray:
