@@ -73,7 +73,8 @@ def test_logits_and_true_labels_are_no_probabilities():
     ones = [[1, 0], [0, 1], [0, 1]]
     with pytest.raises(InputError, match="All 3 of its values other than 0 are 1, as those of true labels are"):
         tw.select(frame(rows=ones), "macro-f1", 1)
-    assert tw.select(frame(rows=ones).to_numpy(), "macro-f1", 1).labels.ravel().tolist() == [0, 1, 1]
+    for certain in (frame(rows=ones).to_numpy(), tw.Candidates.of(frame(rows=ones))):
+        assert tw.select(certain, "macro-f1", 1).labels.ravel().tolist() == [0, 1, 1]
 
 
 def test_budgets_by_id():

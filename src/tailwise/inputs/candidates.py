@@ -23,7 +23,7 @@ from tailwise.inputs.matrices import (
     is_mapped,
     make_columns,
 )
-from tailwise.inputs.odd_probabilities import SMALLEST, refuse_truth, without_rounding
+from tailwise.inputs.odd_probabilities import SMALLEST, without_rounding
 from tailwise.inputs.predictor_outputs import read_predictor_output
 from tailwise.inputs.table_columns import LIBRARIES
 from tailwise.kernels.rows import (
@@ -358,7 +358,6 @@ def from_table(table: Any, n_labels: int | None = None, columns: Mapping[str, st
     """Read a table; `n_labels` is how many labels there are if the table numbers them."""
     found = read_table(table, columns, n_labels)
     is_wide = not sp.issparse(found.matrix)
-    refuse_truth(found.matrix if is_wide else found.matrix.data)
     return _from_csr(
         canonical_csr(found.matrix, "probabilities") if is_wide else found.matrix,
         holds_all_labels=is_wide,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["SMALLEST", "refuse_truth", "without_rounding"]
 
 ROUNDING = 1e-6  # a few units of float32 precision, by which a sigmoid may overshoot [0, 1]
+FIRST = 1000
 SMALLEST = 1e-300  # smaller probabilities are set to 0: they lose precision, and their reciprocals overflow
 
 
@@ -42,13 +43,16 @@ def without_rounding(values: NDArray, csr: sp.csr_array, known: dict[str, Any]) 
 
 def refuse_truth(values: NDArray) -> None:
     """Refuse a table whose values are all 0 or 1, as those of true labels are; files are refused in the same way."""
+    first = values[:FIRST]  # which usually decide
+    if not np.isin(first, (0, 1)).all():
+        return
     ones = int((values == 1).sum())
     if ones > 1 and ones == np.count_nonzero(values):
         msg = (
             f"probabilities as a table must hold probabilities. All {ones:,} of its values other than 0 are 1, as "
             "those of true labels are. Give the table with the probabilities; if its columns have other names, say "
-            "which: instance='user_id', label='item_id', probability='score'. To use such values all the same, give an "
-            "array."
+            "which: instance='user_id', label='item_id', probability='score'. To use such values all the same, give "
+            "Candidates.of(table)."
         )
         raise InputError(msg)
 
