@@ -28,7 +28,6 @@ from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import as_dense
 from tailwise.inputs.odd_probabilities import refuse_truth
 from tailwise.inputs.paths import Source
-from tailwise.inputs.table_columns import is_table
 from tailwise.inputs.totals import Totals, check_totals
 from tailwise.inputs.wide_tables import values_by_id
 from tailwise.selection.bca import bca, start, visiting_order, warm_up
@@ -145,7 +144,7 @@ def find_candidates(source: Source, columns: dict[str, str] | None, context: Any
     of_table = columns if source.contents is None else None  # those of a file were named when it was read
     candidates = Candidates.of(source.probabilities, columns=of_table).with_names(source.names, source.instance_ids)
     candidates = candidates if source.contents is None else candidates.with_messages(source.contents.messages)
-    if is_table(source.matrix):
+    if candidates.origin.library and not isinstance(source.matrix, Candidates):  # a table
         refuse_truth(candidates.rows.values)
     others = getattr(context, "label_names", None)
     if others is None or candidates.label_names is None:
