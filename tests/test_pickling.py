@@ -42,6 +42,14 @@ def test_formulas(compiled):
     assert np.array_equal(select_with(again), select_with(utility))
 
 
+def test_formulas_without_a_name():
+    shift = 0.1
+    utility = tw.utilities.Utility.from_formula(lambda t, q, p: (t + shift) / (q + p - t + shift))
+    again = pickle.loads(pickle.dumps(utility))
+    assert np.array_equal(select_with(again), select_with(utility))
+    assert pickle.loads(pickle.dumps(again)).function(1.0, 2.0, 3.0) == pytest.approx(1.1 / 4.1)
+
+
 def test_formulas_with_parameters():
     costs = np.linspace(0.1, 1.0, 10)[:, None]
     utility = tw.utilities.Utility.from_formula(priced, parameters=costs)

@@ -199,3 +199,20 @@ def test_priors_with_labels_unknown_on_either_side(tmp_path, monkeypatch, capsys
     pd.DataFrame({"user": ["t1"], "item": ["fig"]}).to_csv("other.csv", index=False)
     with pytest.raises(InputError, match=r"priors and truth must have labels in common\. They have none"):
         tw.evaluate(tables["truth"], tables["chosen"], metrics, priors="other.csv")
+
+
+def test_true_labels_as_lists_of_names():
+    table = pd.DataFrame([[0.9, 0.1, 0.2], [0.2, 0.8, 0.3]], columns=["b", "a", "c"])
+    selection = tw.select(table, "macro-f1", 2)
+    matrix = pd.DataFrame([[1, 1], [1, 0]], columns=["b", "d"])
+    names = ["precision", "macro-f1"]
+    assert dict(tw.evaluate([["d", "b"], ["b"]], selection, names)) == dict(tw.evaluate(matrix, selection, names))
+    series = pd.Series([["b"], ["d", "b"]], index=["v", "u"])
+    by_id = tw.select(table.set_axis(["u", "v"]), "macro-f1", 2)
+    assert dict(tw.evaluate(series, by_id, names)) == dict(tw.evaluate(matrix, selection, names))
+    by_number = tw.evaluate([["d", "b"], ["b"]], [[0], [1]], names, label_names=["b", "a", "d"])
+    assert dict(by_number) == dict(tw.evaluate([[1, 0, 1], [1, 0, 0]], [[0], [1]], names))
+    with pytest.raises(
+        tw.errors.InputError, match=r"truth lists labels by name, and selection by number. Give label_n"
+    ):
+        tw.evaluate([["d", "b"], ["b"]], [[0], [1]], names)

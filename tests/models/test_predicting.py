@@ -127,3 +127,12 @@ def test_names_of_columns_are_compared_with_those_of_training(features, tmp_path
     check(tw.predict(model, given(frame), tmp_path / "a.store", top=5), model.predict_proba(frame, top=5))
     with pytest.raises(InputError, match="feature names"):
         tw.predict(model, given(frame[list("fedcba")]), tmp_path / "b.store")
+
+
+def test_the_index_of_a_table_names_the_instances(features, model, wanted, tmp_path, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.setattr(predicting, "ROWS_AT_ONCE", 25)
+    ids = [f"r{row}" for row in range(N)]
+    store = tw.predict(model, pandas.DataFrame(features, index=ids), tmp_path / "a.store", top=5)
+    assert list(tw.Candidates.of(store).instance_ids) == ids
+    check(store, wanted)

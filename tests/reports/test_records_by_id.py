@@ -105,3 +105,13 @@ def test_a_folder_of_suggestions_is_no_run(tmp_path, monkeypatch, capsys):
     assert "doc1 was given" in capsys.readouterr().out
     assert main(["explain", "suggested", "doc1"]) == 2
     assert "Probabilities need --selection FILE and -u UTILITY" in capsys.readouterr().err
+
+
+def test_a_run_holds_all_that_a_page_needs():
+    drawn = tw.datasets.make_like("Eurlex-4K", scale=0.01)
+    data = {"X": drawn.train_features, "Y": drawn.train_labels, "X_test": drawn.test_features}
+    run = tw.run({**data, "Y_test": drawn.test_labels}, "macro-f1", k=2)
+    expected = tw.report(run.probabilities, run.selection, truth=run.truth, priors=run.priors)
+    assert tw.report(run) == expected
+    with pytest.raises(InputError, match=r"selection must be the labels chosen for each record\. Got None"):
+        tw.report(run.probabilities)

@@ -77,3 +77,19 @@ def test_other_files_are_refused(tmp_path, name, content, message):
     (tmp_path / name).write_text(content)
     with pytest.raises(FileError, match=message):
         read_texts(tmp_path / name)
+
+
+def test_the_index_of_texts_names_the_instances(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    (train, Y), (test, _) = draw(60, 60), draw(20, 20)
+    ids = [f"doc-{i}" for i in range(20)]
+    table = pandas.DataFrame({"id": ids, "title": test}).set_index("id")
+    run = tw.run({"X": train, "Y": Y, "X_test": table.title}, "macro-f1", k=1, output=tmp_path / "run")
+    assert list(run.selection.to_dict()) == ids
+    assert list(tw.Run.load(tmp_path / "run").selection.instance_ids) == ids
+    again = {"X": train, "Y": Y, "X_test": table.title.set_axis(ids[::-1])}
+    with pytest.raises(FileError, match="must not exist"):  # a finished run of the same texts, but of other ids
+        tw.run(again, "macro-f1", k=1, output=tmp_path / "run")
+    plain = tw.run({"X": train, "Y": Y, "X_test": test}, "macro-f1", k=1)
+    assert plain.selection.instance_ids is None
+    np.testing.assert_array_equal(run.selection.labels, plain.selection.labels)

@@ -263,7 +263,8 @@ def test_totals_by_id(tmp_path):
     order = totals.label_names.positions_of(selection.label_names)
     assert np.allclose(totals.at_labels(order).t, selection.totals.t)
     known = pd.DataFrame({"user_id": ["user-3", "user-3", "user-4"], "item_id": [ITEMS[0], "never", ITEMS[1]]})
-    observed = tw.Totals.of(selection, truth=known)
+    with pytest.warns(tw.errors.UnknownIdsWarning, match="2 instances are in both, of 2 in truth and 30 in selection"):
+        observed = tw.Totals.of(selection, truth=known)
     assert observed.n_instances == 2
     assert observed.p.sum() == 3
     assert observed.q.sum() == len(selection["user-3"]) + len(selection["user-4"])
@@ -293,3 +294,15 @@ def test_budgets_are_matched_by_id():
         match=r"k as a Series .* for each instance\. Got none for 'b'\. Add it, or give an array",
     ):
         tw.select(table, "precision", k=pandas.Series({"a": 1, "c": 2}))
+
+
+def test_totals_of_instances_without_true_labels():
+    table = pd.DataFrame({"user": ["u1", "u2", "u3", "u4"], "item": ["a", "b", "a", "b"], "score": 0.5})
+    selection = tw.select(table, "macro-f1", 1)
+    truth = pd.DataFrame({"user": ["u1", "u9"], "item": ["a", "b"]})
+    with pytest.warns(tw.errors.UnknownIdsWarning, match="1 instances are in both, of 2 in truth and 4 in selection"):
+        common = tw.Totals.of(selection, truth=truth)
+    assert (common.n_instances, common.q.tolist(), common.p.tolist()) == (1, [1, 0], [1, 0])
+    both = tw.Totals.of(selection, truth=truth, instances="all")
+    assert (both.n_instances, both.q.tolist(), both.p.tolist()) == (5, [2, 2], [1, 1])
+    assert (both.t.sum(), both.is_observed) == (selection["u1"] == ["a"], True)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tailwise.inputs.ids import Ids
     from tailwise.inputs.label_names import LabelNames
 
-__all__ = ["Candidates", "Origin"]
+__all__ = ["Candidates", "Origin", "from_table"]
 
 ENTRIES_IN_BLOCK = 1 << 22  # candidates that are copied at once
 MOST_WIDENED = 1_000_000  # up to this many entries, double precision is worth its memory
@@ -324,7 +324,7 @@ def _from_any(probabilities: Any, n_labels: int | None, columns: Mapping[str, st
     if isinstance(probabilities, (str, os.PathLike)):
         return _from_path(probabilities, n_labels, columns)
     if type(probabilities).__module__.split(".")[0] in LIBRARIES:  # none of which needs to be installed
-        return _from_table(probabilities, n_labels, columns)
+        return from_table(probabilities, n_labels, columns)
     if columns:
         _refuse_columns(probabilities)
     if isinstance(probabilities, tuple):
@@ -354,7 +354,8 @@ def _from_path(path: str | os.PathLike[str], n_labels: int | None, columns: Mapp
     return _from_csr(contents.matrix, label_names=names, instance_ids=contents.instance_names, origin=origin)
 
 
-def _from_table(table: Any, n_labels: int | None, columns: Mapping[str, str] | None) -> Candidates:
+def from_table(table: Any, n_labels: int | None = None, columns: Mapping[str, str] | None = None) -> Candidates:
+    """Read a table; `n_labels` is how many labels there are if the table numbers them."""
     found = read_table(table, columns, n_labels)
     is_wide = not sp.issparse(found.matrix)
     return _from_csr(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
 from tailwise.errors import InputError
+from tailwise.inputs.chosen_tables import labels_of, to_frame
+from tailwise.inputs.lookups import find_row
 from tailwise.inputs.matrices import as_array, as_indicator
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ class Chosen:
 
     instance_ids: Ids | None = None
     label_names: LabelNames | None = None
+    library = ""  # of the table that they were chosen from
 
     def __init__(self, labels: NDArray, n_labels: int, *, is_ranked: bool = True) -> None:
         self.labels = labels
@@ -90,10 +93,10 @@ class Chosen:
         assert n_labels is not None
         return Chosen(labels, n_labels)
 
-    def with_ids(self, instance_ids: Ids | None, label_names: LabelNames | None) -> Chosen:
+    def with_ids(self, instance_ids: Ids | None, label_names: LabelNames | None, library: str = "") -> Chosen:
         """Return the same labels with these ids."""
         chosen = Chosen(self.labels, self.n_labels, is_ranked=self.is_ranked)
-        chosen.instance_ids, chosen.label_names = instance_ids, label_names
+        chosen.instance_ids, chosen.label_names, chosen.library = instance_ids, label_names, library
         return chosen
 
     @property
@@ -112,6 +115,43 @@ class Chosen:
         indptr = np.concatenate([[0], np.cumsum(counts)])
         indices = ordered[np.arange(self.labels.shape[1]) < counts[:, None]]
         return sp.csr_array((np.ones(indices.size, dtype=np.int8), indices, indptr), shape=self.shape)
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a table with a row for each label that was chosen.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            Default: the library that the input came from, else the first of these that is installed.
+
+        Returns
+        -------
+        DataFrame or Table
+            ``instance``, ``rank`` (1 for the best), ``label``, ``name`` (if labels have titles) and, for a Selection,
+            ``probability`` and ``gain``. Instances and labels are ids of the type they came in, or numbers if they
+            have no ids.
+        """
+        return to_frame(self, library or self.library, self._numbers_by_slot())
+
+    def to_dict(self) -> dict[Any, list[Any]]:
+        """Return the labels of each instance, best first; by ids, or by numbers if there are none."""
+        instances = self.instance_ids or range(self.n_instances)
+        return {instance: labels_of(self, row) for row, instance in enumerate(instances)}
+
+    def __getitem__(self, instance: Any) -> list[Any]:
+        """Return the labels of one instance, by its id, or by its number if there are no ids."""
+        return labels_of(self, find_row(instance, self.n_instances, self.instance_ids))
+
+    def __iter__(self) -> NoReturn:
+        msg = (
+            f"A {type(self).__name__} cannot be iterated over, which could mean instances or labels. Use "
+            "to_dict().items() for ids, to_frame() for a table, or labels for an array."
+        )
+        raise TypeError(msg)
+
+    def _numbers_by_slot(self) -> dict[str, NDArray | None]:
+        """More columns of the table."""
+        return {}
 
 
 def _is_indicator(array: Any, n_labels: int | None, name: str) -> bool:

@@ -31,7 +31,7 @@ from tailwise.inputs.table_columns import (
     open_table,
     suggest_columns,
 )
-from tailwise.inputs.wide_tables import is_wide, read_wide
+from tailwise.inputs.wide_tables import is_wide, read_wide, refuse_levels
 from tailwise.kernels.rows import find_disorder
 
 if TYPE_CHECKING:
@@ -101,11 +101,13 @@ def read_table(
     found = choose_columns(columns, frame.columns, name)
     library = library_of(table)
     if columns is None and is_wide(frame, found):
-        matrix, ids, names = read_wide(frame, found, name)
-        return TableEntries(matrix, ids, names, library=library)
+        wide = read_wide(frame, found, name)
+        messages = (*describe_columns(found, ()), *wide.messages)
+        return TableEntries(wide.values, wide.instance_ids, wide.label_names, library=library, messages=messages)
     wanted = ("instance", "label", "probability") if needs_values else ("instance", "label")
     missing = [part for part in wanted if part not in found]
     if missing:
+        refuse_levels(table, name)
         own = suggest_columns(frame.columns, found, wanted)
         msg = (
             f"{name} as a table must have the columns {', '.join(wanted)}. Missing: {', '.join(missing)}. It has "

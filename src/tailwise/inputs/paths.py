@@ -30,6 +30,7 @@ __all__ = [
     "Source",
     "columns_there",
     "id_columns_there",
+    "is_list_of_paths",
     "is_path",
     "load_all_labels",
     "load_if_path",
@@ -45,7 +46,8 @@ def is_path(source: Any) -> bool:
     return isinstance(source, (str, os.PathLike))
 
 
-def _is_list_of_paths(source: Any) -> bool:
+def is_list_of_paths(source: Any) -> bool:
+    """Whether a value is a list of the paths of several files."""
     return isinstance(source, list) and len(source) > 0 and all(map(is_path, source))
 
 
@@ -67,6 +69,8 @@ class Source:
         The names of all labels, if the caller gave them.
     columns : mapping or sequence of str, or None
         The columns that the caller named; other files and tables are read by those of instances and labels, too.
+    is_of_tags : bool
+        Whether the labels were lists of names, so that nothing tells their order.
     """
 
     matrix: Any
@@ -74,11 +78,12 @@ class Source:
     path: Any = None
     all_names: LabelNames | None = None
     columns: Any = None
+    is_of_tags: bool = False
 
     @classmethod
     def of(cls, source: Any, label_names: Any = None, columns: Any = None) -> Source:
         """Read a file, or several as one; wrap any other value unchanged."""
-        if not is_path(source) and not _is_list_of_paths(source):
+        if not is_path(source) and not is_list_of_paths(source):
             return cls(source, columns=columns)
         names = LabelNames.of(label_names)
         contents = load_all_labels(source, label_names=names, columns=columns)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral, Number, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -69,14 +69,29 @@ def open_table(table: Any, name: str) -> Any:
         if not isinstance(table, pyarrow.Table):  # a batch, or a reader of batches
             batches = [table] if isinstance(table, pyarrow.RecordBatch) else list(table)
             table = pyarrow.Table.from_batches(batches, schema=table.schema)
-    frame = nw.from_native(table, pass_through=True)
+    try:
+        frame = nw.from_native(table, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        _refuse_double(table, name, error)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if not isinstance(frame, nw.DataFrame):
         rule = "must have the columns instance, label, probability"
-        msg = f"{name} as a table {rule}. Got a single column, a {type(table).__name__}. Give the whole table."
+        is_indexed = getattr(getattr(table, "index", None), "nlevels", 1) > 1
+        remedy = "Use .reset_index() to make columns of its index." if is_indexed else "Give the whole table."
+        msg = f"{name} as a table {rule}. Got a single column, a {type(table).__name__}. {remedy}"
         raise InputError(msg)
     return frame
+
+
+def _refuse_double(table: Any, name: str, error: Exception) -> NoReturn:
+    names = list(getattr(table, "column_names", table.columns))
+    double = next(column for column in names if names.count(column) > 1)
+    msg = (
+        f"{name} as a table must have columns of different names. Got {double!r} {names.count(double)} times. "
+        "Rename or drop all but one of them."
+    )
+    raise InputError(msg) from error
 
 
 def choose_columns(columns: Mapping[str, str] | Sequence[str] | None, names: list[Any], source: str) -> dict[str, Any]:

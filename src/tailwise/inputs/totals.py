@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailwise.errors import FileError, InputError
+from tailwise.errors import FileError, InputError, UnknownIdsWarning
 from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.checks import check_choice
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.id_tables import read_table
-from tailwise.inputs.joining import Space, as_chosen
+from tailwise.inputs.ids import Ids
+from tailwise.inputs.joining import Space, as_chosen, common_rows
 from tailwise.inputs.label_names import LabelNames, plain_names
-from tailwise.inputs.matrices import canonical_csr
+from tailwise.inputs.matrices import build_csr, canonical_csr
 from tailwise.inputs.table_columns import is_table
 from tailwise.kernels.rows import find_positions
 
@@ -74,7 +77,7 @@ class Totals:
     label_names: LabelNames | None = None
 
     @classmethod
-    def of(cls, selection: Any, probabilities: Any = None, *, truth: Any = None) -> Totals:
+    def of(cls, selection: Any, probabilities: Any = None, *, truth: Any = None, instances: str = "common") -> Totals:
         """Compute the totals of a selection: expected ones from probabilities, or observed ones from true labels.
 
         Parameters
@@ -85,8 +88,13 @@ class Totals:
             Label probabilities, in any form that :func:`tailwise.select` accepts.
         truth : 0/1 matrix of shape (n, m), optional
             The true labels. Give either these or the probabilities. Both may be tables of ids; the selection is then
-            joined by id, and only the instances with known labels count.
+            joined by id.
+        instances : {"common", "all"}
+            If truth and selection have ids, as for :func:`tailwise.evaluate`: count the instances in both, with a
+            warning if there are others, or also those in only one of them, with no true or no chosen labels. A table
+            with a row for each true label does not list instances that have none: use "all" if the selection has such.
         """
+        check_choice("instances", instances, ("common", "all"))
         if (probabilities is None) == (truth is None):
             came = "neither" if truth is None else "both"
             msg = f"Totals.of needs either probabilities or truth. Got {came}. Give exactly one of them."
@@ -96,6 +104,8 @@ class Totals:
         selection = as_chosen(selection, "selection") if is_table(selection) else selection
         if source.label_names is not None and getattr(selection, "label_names", None) is not None:
             source = source.with_labels(selection.label_names)
+        if probabilities is None:
+            source = _match_instances(source, getattr(selection, "instance_ids", None), instances)
         space = Space(name, source.instance_ids, source.label_names)
         selection = space.read_chosen(selection, "selection", may_have_more=probabilities is None)
         n, m = source.shape
@@ -204,6 +214,31 @@ def _read_truth(truth: Any) -> Candidates:
         return Candidates.of(canonical_csr(truth, "truth"))
     found = read_table(truth, name="truth", needs_values=False, may_repeat=True)
     return Candidates.of(found.matrix).with_names(found.label_names, found.instance_ids)
+
+
+def _match_instances(truth: Candidates, selected: Ids | None, instances: str) -> Candidates:
+    """Return the true labels of the instances in both, or in either."""
+    known = truth.instance_ids
+    if known is None or selected is None or known == selected:
+        return truth
+    rows, n_both = common_rows(selected, known, "selection", "truth")
+    more = np.flatnonzero(known.positions_of(selected) < 0)
+    csr, n_known = truth.to_csr(), len(known)
+    if instances == "all":
+        indptr = np.append(csr.indptr, np.full(more.size, csr.nnz))
+        csr = build_csr(csr.data, csr.indices, indptr, (n_known + more.size, truth.n_labels))
+        ids = Ids([*known, *selected.take(more)])
+    elif (n_both, n_both) == (n_known, len(selected)):
+        return truth
+    else:
+        is_there = np.flatnonzero(rows >= 0)
+        csr, ids = csr[is_there], known.take(is_there)
+        words = (
+            f"{n_both:,} instances are in both, of {n_known:,} in truth and {len(selected):,} in selection; the others "
+            "are left out. Use instances='all' to count them as without true or without chosen labels."
+        )
+        warnings.warn(words, UnknownIdsWarning, stacklevel=3)
+    return Candidates.of(csr).with_names(truth.label_names, ids)
 
 
 def _count(source: Candidates, chosen: Chosen) -> Totals:

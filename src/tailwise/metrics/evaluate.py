@@ -81,7 +81,8 @@ def evaluate(
     Parameters
     ----------
     truth : array_like, sparse matrix or path
-        True labels as a 0/1 matrix of shape (n, m), or a table of ids with a row for each true label.
+        True labels as a 0/1 matrix of shape (n, m), a table of ids with a row for each true label, or a list of names
+        for each instance, which are joined by name (or by ``label_names``).
     selection : Selection, array_like, sparse matrix or path
         A Selection, an (n, k) array of labels, best first (-1 for an empty slot), or a 0/1 matrix of shape (n, m),
         sparse or boolean; or a table of ids. Instances and labels of truth and selection are joined by id if both

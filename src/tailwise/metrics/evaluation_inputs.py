@@ -16,10 +16,13 @@ from tailwise.errors import InputError
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.id_tables import read_table
 from tailwise.inputs.joining import Space, as_chosen
+from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import as_array, as_indicator
-from tailwise.inputs.paths import Source, columns_there, is_path
+from tailwise.inputs.paths import Source, columns_there, is_list_of_paths, is_path
 from tailwise.inputs.priors import LabelPriors
 from tailwise.inputs.table_columns import is_table
+from tailwise.inputs.tags import are_tags, list_tags, place_tags
+from tailwise.inputs.wide_tables import index_of
 from tailwise.metrics.joined import Joined
 
 REMEDY = "Give true labels, not probabilities or scores; convert counts with truth > 0."
@@ -35,6 +38,8 @@ def read_truth(truth: Any, label_names: Any = None, columns: dict[str, str] | No
         raise InputError(msg)
     if isinstance(truth, Source):
         return truth
+    if are_tags(truth) and not is_list_of_paths(truth):
+        return _read_tags(truth, LabelNames.of(label_names))
     if is_table(truth):
         found = read_table(truth, columns, name="truth", needs_values=False, may_repeat=True)
         matrix = as_indicator(found.matrix, "truth", REMEDY)
@@ -45,6 +50,13 @@ def read_truth(truth: Any, label_names: Any = None, columns: dict[str, str] | No
     return Source(as_indicator(truth, "truth", REMEDY))
 
 
+def _read_tags(truth: Any, given: LabelNames | None) -> Source:
+    """Read lists of names; the index of a pandas Series names the instances."""
+    matrix, names = place_tags(list_tags(truth, "truth"), given, "truth")
+    contents = Contents(matrix, label_names=names, instance_names=index_of(truth))
+    return Source(matrix, contents, all_names=given, is_of_tags=given is None)
+
+
 def read_selection(selection: Any, truth: Source, columns: dict[str, str]) -> tuple[Source, Chosen]:
     """Read a selection, with ids if it has any; return truth as well, as the selection may have more labels."""
     if is_table(selection):
@@ -53,6 +65,9 @@ def read_selection(selection: Any, truth: Source, columns: dict[str, str]) -> tu
     else:
         selection = truth.read_selection(selection, columns_there(selection, columns))
     by_id = isinstance(selection, Chosen) and _have_both(selection.label_names, truth.names)
+    if not by_id and truth.is_of_tags:
+        msg = "truth lists labels by name, and selection by number. Give label_names, the names of all labels in order."
+        raise InputError(msg)
     if isinstance(selection, Chosen) and not by_id:
         truth = truth.widened(selection.n_labels)
     n, m = truth.matrix.shape

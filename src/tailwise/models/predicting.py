@@ -14,7 +14,9 @@ from tailwise.datasets.formats.store_files import SUFFIX, fill_store, store_fold
 from tailwise.datasets.store import Store, open_store
 from tailwise.errors import ClusterError, InputError
 from tailwise.inputs.checks import check_size
-from tailwise.inputs.table_columns import library_of
+from tailwise.inputs.ids import Ids
+from tailwise.inputs.table_columns import is_table, library_of
+from tailwise.inputs.wide_tables import index_of
 from tailwise.models.model import load_model
 from tailwise.progress import track
 
@@ -46,7 +48,8 @@ def predict(
     X : features
         What the model takes, which is cut into parts; or a Dask collection, whose parts are predicted where they are:
         a dask.array (dense or sparse blocks of rows), a dask.dataframe of features, or a dask.bag of texts. They run
-        on the distributed.Client of this process if there is one, else on its threads.
+        on the distributed.Client of this process if there is one, else on its threads. The index of a pandas table
+        names the instances if it holds text or integers, unless it is a nameless 0, 1, 2, ...
     target : path
         The store to write; its name ends in .store.
     top : int
@@ -91,15 +94,26 @@ def predict(
 
 
 def _predict_parts(model: Any, X: Any, top: int) -> Iterator[Contents]:
-    names = _open(model).priors_.label_names
+    names, ids, first = _open(model).priors_.label_names, None, 0
     if library_of(X) == "dask":
         found = _compute(model, _list_parts(X), top)
     else:
+        ids = _storable_ids(X)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         rows = getattr(X, "iloc", X)  # a DataFrame whose index holds floats reads a slice of itself as labels
         found = (predict_part(model, rows[at : at + ROWS_AT_ONCE], top) for at in range(0, n, ROWS_AT_ONCE))
     for matrix in found:
-        yield Contents(matrix, label_names=names)
+        last = first + matrix.shape[0]
+        yield Contents(matrix, label_names=names, instance_names=None if ids is None else ids[first:last])
+        first = last
+
+
+def _storable_ids(X: Any) -> Ids | None:
+    """The index of a pandas table, if a store can hold it."""
+    ids = index_of(X) if is_table(X) else None
+    if ids is None or ids.values.dtype.kind in "iu" or all(isinstance(each, str) for each in ids):
+        return ids
+    return None
 
 
 def _list_parts(X: Any) -> list[Any]:

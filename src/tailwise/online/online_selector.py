@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.errors import InputError
-from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_size
 from tailwise.inputs.chosen import Chosen
+from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import as_array, check_most_labels
 from tailwise.inputs.paths import Source
 from tailwise.inputs.totals import Totals
 from tailwise.kernels.online_greedy import N_TOTALS
 from tailwise.online.semi_online_greedy import SemiOnlineGreedy
 from tailwise.online.stream_file import find_utility, read_stream, write_stream
+from tailwise.online.stream_names import check_numbers, number_by_name, read_rows
 from tailwise.utilities import as_utility
 from tailwise.utilities.utility import Utility
 
@@ -46,7 +47,7 @@ class OnlineSelector:
     k : int
         Labels per row.
     n_labels : int
-        Number of labels m.
+        Number of labels m; if rows name their labels, the largest number of names.
     priors : LabelPriors, 0/1 matrix of training labels, or path, optional
         For utility names that need them.
 
@@ -75,6 +76,15 @@ class OnlineSelector:
     array([2, 1], dtype=int32)
     >>> selector.totals.q
     array([1., 1., 1.])
+
+    With names:
+
+    >>> import pandas as pd
+    >>> selector = tw.OnlineSelector("macro-f1", k=1, n_labels=3)
+    >>> selector.select(pd.DataFrame({"tea": [0.9], "jam": [0.4]}, index=["ann"]))["ann"]
+    ['tea']
+    >>> selector.select(pd.DataFrame({"jam": [0.3], "tea": [0.2]}, index=["bob"])).to_dict()
+    {'bob': ['jam']}
     """
 
     def __init__(self, utility: Utility | str, k: int, n_labels: int, *, priors: Any = None) -> None:
@@ -82,6 +92,7 @@ class OnlineSelector:
         check_most_labels(n_labels)
         k = check_size("k", k, largest=n_labels)
         self._stream = SemiOnlineGreedy(as_utility(utility, Source(None).read_priors(priors)), k, n_labels)
+        self._names: LabelNames | None = None
         self._lock = threading.Lock()
 
     @property
@@ -97,19 +108,25 @@ class OnlineSelector:
         return self._stream.counts.shape[0]
 
     @property
+    def label_names(self) -> LabelNames | None:
+        """The names of labels 0, 1, 2, ... that rows have used so far; None if rows number their labels."""
+        return self._names
+
+    @property
     def n_instances(self) -> int:
         """Number of rows decided so far."""
         return int(self._stream.n_seen[0])
 
     @property
     def totals(self) -> Totals:
-        """The totals so far: t, q, p and the probability that all predictions are wrong, for every label.
+        """The totals so far: t, q, p and the probability that all predictions are wrong, for every (named) label.
 
         This is a copy, which takes time proportional to the number of labels. Pass it to
         ``select(..., context=totals)`` to choose labels for a whole batch on top of the stream.
         """
         with self._lock:
-            return self._stream.totals
+            totals, names = self._stream.totals, self._names
+            return totals if names is None else totals.at_labels(np.arange(len(names)), names)
 
     def select(self, rows: Any) -> Any:
         """Choose labels for one row or several, and add them to the totals.
@@ -119,14 +136,17 @@ class OnlineSelector:
         rows : pair of arrays of shape (c,), or array_like of several rows
             One row: its labels, in any order, and their probabilities. Several rows: a matrix of shape (n, m), dense or
             sparse, or any other form that :meth:`Candidates.of` accepts. They are processed one after another, so the
-            labels do not depend on how the rows are grouped into calls.
+            labels do not depend on how the rows are grouped into calls. If the first rows name their labels, as tables
+            with a column for each label or with ids do, later rows are joined by these names, and may bring new ones.
 
         Returns
         -------
         ndarray of int32 of shape (k,), or Chosen
             For one row, its labels in order of decreasing gain. For several rows, an object with these labels in
             ``labels``, of shape (n, k); :func:`tailwise.evaluate` accepts it, and ``to_csr()`` converts it to a 0/1
-            matrix. A row with fewer than k candidates has -1 in its last slots.
+            matrix. A row with fewer than k candidates has -1 in its last slots. If labels have names,
+            ``to_frame()``, ``to_dict()`` and ``chosen[instance]`` give them, and ``labels`` are the positions in
+            ``label_names``.
 
         Raises
         ------
@@ -137,13 +157,14 @@ class OnlineSelector:
         pair = _single_row(rows)
         with self._lock:
             if pair is None:
-                return Chosen(self._stream.select_rows(self._check(rows)), self.n_labels)
+                return self._select_rows(rows)
             labels, values = pair
             chosen = None
             if labels.size == 0 or (labels.dtype.kind in "iu" and values.dtype.kind in "fiub"):
+                check_numbers(labels, self._names)
                 chosen = self._stream.select_row(labels, values)
             if chosen is None:  # the checks for several rows name the error, or clip rounding beyond 1
-                chosen = self._stream.select_rows(self._check((labels[None], values[None])))[0]
+                chosen = self._select_rows((labels[None], values[None])).labels[0]
             return chosen
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -154,7 +175,8 @@ class OnlineSelector:
         """
         with self._lock:
             counts, n_seen = self._stream.counts[:, :N_TOTALS].copy(), float(self._stream.n_seen[0])
-        write_stream(path, self.utility, self.k, counts, n_seen)
+            names = self._names
+        write_stream(path, self.utility, self.k, counts, n_seen, names)
 
     @classmethod
     def load(
@@ -175,34 +197,33 @@ class OnlineSelector:
         saved = read_stream(path)
         found = find_utility(path, saved, utility, Source(None).read_priors(priors))
         selector = cls(found, saved.k, saved.counts.shape[0])
-        selector._restore(saved.counts, saved.n_seen)
+        selector._restore(saved.counts, saved.n_seen, saved.names)
         return selector
 
-    def _restore(self, counts: NDArray, n_seen: float) -> None:
+    def _restore(self, counts: NDArray, n_seen: float, names: LabelNames | None) -> None:
         self._stream.counts[:, :N_TOTALS] = counts
         self._stream.n_seen[0] = n_seen
+        self._names = names
 
-    def _check(self, rows: Any) -> Candidates:
-        # A pair or a table does not state the number of labels.
-        is_sized = isinstance(rows, Candidates) or not (isinstance(rows, tuple) or hasattr(rows, "columns"))
-        candidates = Candidates.of(rows, n_labels=None if is_sized else self.n_labels)
-        if candidates.n_labels != self.n_labels:
-            msg = (
-                f"rows must have the {self.n_labels} labels of the selector. Got {candidates.n_labels}. "
-                "Create the selector with another n_labels, or give the rows as pairs (labels, probabilities)."
-            )
-            raise InputError(msg)
-        return candidates
+    def _select_rows(self, rows: Any) -> Chosen:
+        candidates = read_rows(rows, self.n_labels, self._names)
+        is_new = self.n_instances == 0
+        candidates, names = number_by_name(candidates, self._names, self.n_labels, is_new=is_new)
+        labels = self._stream.select_rows(candidates)
+        self._names = names
+        chosen = Chosen(labels, self.n_labels if names is None else len(names))
+        return chosen.with_ids(candidates.instance_ids, names, candidates.origin.library)
 
     # Compiled formulas are looked up again, because their addresses are not valid in another process.
     def __getstate__(self) -> tuple[Any, ...]:
         with self._lock:
-            return self.utility, self.k, self._stream.counts[:, :N_TOTALS].copy(), float(self._stream.n_seen[0])
+            counts, n_seen = self._stream.counts[:, :N_TOTALS].copy(), float(self._stream.n_seen[0])
+            return self.utility, self.k, counts, n_seen, self._names
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        utility, k, counts, n_seen = state
+        utility, k, counts, n_seen, names = state
         self.__init__(utility, k, counts.shape[0])  # type: ignore[misc]
-        self._restore(counts, n_seen)
+        self._restore(counts, n_seen, names)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OnlineSelector:
         return copy.copy(self)  # shares only the utility, which is immutable

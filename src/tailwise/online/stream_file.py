@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tailwise.datasets.formats.saved_object import read_object, write_object
 from tailwise.errors import FileError, UtilityError
 from tailwise.inputs.checks import is_integer
+from tailwise.inputs.label_names import LabelNames, plain_names
 from tailwise.kernels import online_greedy as columns
 from tailwise.utilities import as_utility
 from tailwise.utilities.utility import Utility
@@ -26,11 +27,14 @@ class SavedStream(NamedTuple):
     name: str  # of the utility, for display
     counts: NDArray  # float64 (m, N_TOTALS), by the columns of kernels/online_greedy.py
     n_seen: float
+    names: LabelNames | None  # of the labels that rows have used, if they had names
 
 
-def write_stream(path: str | os.PathLike[str], utility: Utility, k: int, counts: NDArray, n_seen: float) -> None:
+def write_stream(
+    path: str | os.PathLike[str], utility: Utility, k: int, counts: NDArray, n_seen: float, names: LabelNames | None
+) -> None:
     """Write the file of a selector."""
-    header = {"k": k, "utility": _readable_text(utility), "name": _name_of(utility)}
+    header = {"k": k, "utility": _readable_text(utility), "name": _name_of(utility), "label_names": plain_names(names)}
     write_object(path, KIND, VERSION, header, {"counts": counts, "n_seen": np.array(n_seen)})
 
 
@@ -39,9 +43,11 @@ def read_stream(path: str | os.PathLike[str]) -> SavedStream:
     rule = "be a file that OnlineSelector.save wrote"
     header, arrays = read_object(path, KIND, VERSION, rule, "Save the selector again.")
     try:
-        saved = SavedStream(header["k"], header["utility"], header["name"], arrays["counts"], arrays["n_seen"].item())
+        n_seen, names = arrays["n_seen"].item(), header.get("label_names")
+        names = None if names is None else LabelNames(names)
+        saved = SavedStream(header["k"], header["utility"], header["name"], arrays["counts"], n_seen, names)
         fits = _fits(saved)
-    except (KeyError, ValueError):
+    except (KeyError, TypeError, ValueError):
         fits = False
     if not fits:
         msg = f"{path} must hold the totals of an online selector. They are damaged. Save the selector again."
@@ -86,6 +92,8 @@ def _fits(saved: SavedStream) -> bool:
     if counts.dtype != np.float64 or counts.ndim != 2 or counts.shape[1] != columns.N_TOTALS:
         return False
     if not (is_integer(saved.k) and 1 <= saved.k <= counts.shape[0] and isinstance(saved.name, str)):
+        return False
+    if saved.names is not None and len(saved.names) > counts.shape[0]:
         return False
     if not (isinstance(saved.utility, (str, type(None))) and isinstance(n, float) and n.is_integer()):
         return False

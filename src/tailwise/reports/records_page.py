@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import written_beside
 from tailwise.datasets.formats.output_files import reserved_file
 from tailwise.datasets.formats.text_lines import COLUMN, read_texts
@@ -21,6 +22,7 @@ from tailwise.metrics import evaluate
 from tailwise.metrics.placed_truth import PlacedTruth, place_truth
 from tailwise.reports.templates import render
 from tailwise.reports.words import change_text, count_text, metric_title, percent, top_text
+from tailwise.runs.run import Run
 from tailwise.selection import Selection, expected_utility, select
 from tailwise.selection.explain import Explainer, explainer_of
 from tailwise.selection.resolve import find_candidates, space_of
@@ -54,7 +56,7 @@ READING = {
 
 def report(
     probabilities: Any,
-    selection: Any,
+    selection: Any = None,
     output: str | os.PathLike[str] | None = None,
     *,
     utility: Any = None,
@@ -72,11 +74,12 @@ def report(
 
     Parameters
     ----------
-    probabilities : array_like or path
-        Label probabilities of any model, as for :func:`select`.
+    probabilities : array_like, path or Run
+        Label probabilities of any model, as for :func:`select`. A :class:`Run` also gives the selection, truth and
+        priors, unless these are given.
     selection : Selection, array_like or path
         The labels chosen for each record, by tailwise or another tool. With ids it is joined by id; records that it
-        lacks are shown without labels, and a warning says how many there are.
+        lacks are shown without labels, and a warning says how many there are. Not needed with a Run.
     output : path, optional
         File to write the page to.
     utility : Utility or str
@@ -116,6 +119,13 @@ def report(
     >>> page.startswith("<!DOCTYPE html>")
     True
     """
+    if isinstance(probabilities, Run):
+        probabilities, *own = _parts_of(probabilities)
+        given = (selection, truth, priors)
+        selection, truth, priors = (mine if each is None else each for mine, each in zip(own, given, strict=True))
+    if selection is None:
+        msg = "selection must be the labels chosen for each record. Got None. Give it, or a Run alone."
+        raise InputError(msg)
     source = Source.of(probabilities, label_names=label_names, columns=columns)
     titles = _read_texts(texts, text_column)
     if output is None:
@@ -125,6 +135,18 @@ def report(
         with written_beside(draft) as file:
             file.write(page.encode("utf-8", "replace"))
     return page
+
+
+def _parts_of(run: Run) -> tuple[Candidates, Selection, Any, Any]:
+    """The probabilities, selection, true labels and priors of a run."""
+    if run.probabilities is None:
+        msg = "A run on the tree has no probabilities. Report one with another method, or give probabilities."
+        raise InputError(msg)
+    candidates = Candidates.of(run.probabilities).with_names(run.label_names, run.instance_names)
+    truth = run.truth
+    if truth is not None:
+        truth = Source(truth, Contents(truth, label_names=run.label_names, instance_names=run.instance_names))
+    return candidates, run.selection, truth, run.priors
 
 
 def _render(

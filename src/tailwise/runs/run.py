@@ -83,7 +83,8 @@ def run(
         A folder with a data set in any layout that :func:`tailwise.datasets.open_folder` reads; or ``X``, ``Y``,
         ``X_test`` and, if known, ``Y_test`` and ``label_names``, as keys or attributes. X and X_test are matrices,
         :class:`SideBySide`, lists of texts, or tables of columns of texts; Y and Y_test are 0/1 matrices, or lists of
-        the names of labels. Without ``Y_test`` nothing is evaluated.
+        the names of labels. The index of a pandas X_test names the instances, unless it is a nameless 0, 1, 2, ...
+        Without ``Y_test`` nothing is evaluated.
     utility : Utility or str
         What to maximise, as for :func:`select`; priors are those of the training labels.
     k : int or None

@@ -99,8 +99,12 @@ class RunData:
     @cached_property
     def inputs(self) -> dict[str, dict[str, Any]]:
         """Size and SHA-256 of each file that a run reads, by name, or of each matrix."""
+        from tailwise.inputs.texts import text_rows
+
         if self.path is None:
             matrices = {name: getattr(self, name) for name in PLACES}
+            if self.instance_names is not None:  # which the results hold as well
+                matrices["instances"] = text_rows([repr(each) for each in self.instance_names])
             return {name: describe_rows(each) for name, each in matrices.items() if each is not None}
         paths = {path for role, path in self.files.items() if role != "filter"}
         return describe_files({path.name: path for path in sorted(paths)})
@@ -293,6 +297,8 @@ def _list_files(folder: DataFolder) -> dict[str, Path]:
 
 def _take_matrices(source: Any, needs: tuple[str, ...], replaced: LabelNames | None) -> RunData:
     from tailwise.datasets import LabelNames
+    from tailwise.inputs.table_columns import is_table
+    from tailwise.inputs.wide_tables import index_of
     from tailwise.metrics.evaluation_inputs import read_truth
     from tailwise.models.features import check_labels
 
@@ -312,7 +318,9 @@ def _take_matrices(source: Any, needs: tuple[str, ...], replaced: LabelNames | N
     Y, names = _read_own_labels(given["Y"], names, "Y")
     Y_test, names = _read_own_labels(given["Y_test"], names, "Y_test")
     Y = None if Y is None or X is None else check_labels(Y, X.shape[0])
-    return RunData(X, Y, X_test, None if Y_test is None else read_truth(Y_test).matrix, names)
+    ids = index_of(given["X_test"]) if is_table(given["X_test"]) else None
+    Y_test = None if Y_test is None else read_truth(Y_test).matrix
+    return RunData(X, Y, X_test, Y_test, names, None if ids is None else ids.check_unique())
 
 
 def _read_own_labels(labels: Any, names: LabelNames | None, name: str) -> tuple[Any, LabelNames | None]:

@@ -18,7 +18,7 @@ from tailwise.inputs.totals import Totals
 from tailwise.kernels import label_state as counts
 from tailwise.kernels.fill import fill_least_loss
 from tailwise.kernels.row_ascent import list_by_gain
-from tailwise.selection import export
+from tailwise.selection.makeweights import describe_makeweights
 from tailwise.selection.problem import Outcome, Problem
 from tailwise.utilities.instance_weights import Precision
 
@@ -114,25 +114,10 @@ class Selection(Chosen):
         """What is to be said about how the input was read, and of slots whose labels only make up the number k."""
         return (*self.origin.messages, *self._notes)
 
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return a table with a row for each label that was selected.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars", "pyarrow"}, optional
-            Default: the library that the input came from, else the first of these that is installed.
-
-        Returns
-        -------
-        DataFrame or Table
-            ``instance``, ``rank`` (1 for the best), ``label``, ``name`` (if labels have titles), ``probability`` and
-            ``gain``. Instances and labels are ids of the type they came in, or numbers if they have no ids.
-        """
-        return export.to_frame(self, library)
-
-    def to_dict(self) -> dict[Any, list[Any]]:
-        """Return the labels of each instance, best first; by ids, or by numbers if there are none."""
-        return export.to_dict(self)
+    @property
+    def library(self) -> str:  # type: ignore[override]
+        """The library of the table that the input was."""
+        return self.origin.library
 
     def save(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
         """Write the labels of each instance with their order, probabilities and ids; the suffix says in which format.
@@ -142,12 +127,6 @@ class Selection(Chosen):
         from tailwise.datasets.formats.selection_files import save_with_ids
 
         save_with_ids(path, self, self.probabilities, format)
-
-    def __getitem__(self, instance: Any) -> list[Any]:
-        """Return the labels of one instance, by its id, or by its number if there are no ids."""
-        from tailwise.inputs.lookups import find_row
-
-        return export.labels_of(self, find_row(instance, self.n_instances, self.instance_ids))
 
     def explain(self, instance: Any, *, others: int = 5, priors: Any = None) -> Explanation:
         """Explain why an instance was given its labels, and not the next best.
@@ -214,6 +193,9 @@ class Selection(Chosen):
         """What the utility would lose without each label; NaN for an empty slot. None as for probabilities."""
         return self._slots[1]
 
+    def _numbers_by_slot(self) -> dict[str, NDArray | None]:
+        return {"probability": self.probabilities, "gain": self.gains}
+
     @cached_property
     def _slots(self) -> tuple[NDArray | None, NDArray | None]:
         return (None, None) if self.problem is None else self._explainer.list_slots()
@@ -223,7 +205,7 @@ class Selection(Chosen):
         """Computed when asked for, as it takes the gain of every slot; not for a mapped file, larger than memory."""
         if self.problem is None or not self.problem.rules.has_budget or is_mapped(self.problem.candidates.rows.labels):
             return ()
-        return export.describe_makeweights(self)
+        return describe_makeweights(self)
 
     @cached_property
     def _explainer(self) -> Explainer:

@@ -26,6 +26,7 @@ from tailwise.inputs.excluded_pairs import (
 from tailwise.inputs.joining import Space
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import as_dense
+from tailwise.inputs.odd_probabilities import refuse_truth
 from tailwise.inputs.paths import Source
 from tailwise.inputs.totals import Totals, check_totals
 from tailwise.inputs.wide_tables import values_by_id
@@ -143,6 +144,8 @@ def find_candidates(source: Source, columns: dict[str, str] | None, context: Any
     of_table = columns if source.contents is None else None  # those of a file were named when it was read
     candidates = Candidates.of(source.probabilities, columns=of_table).with_names(source.names, source.instance_ids)
     candidates = candidates if source.contents is None else candidates.with_messages(source.contents.messages)
+    if candidates.origin.library and not isinstance(source.matrix, Candidates):  # a table
+        refuse_truth(candidates.rows.values)
     others = getattr(context, "label_names", None)
     if others is None or candidates.label_names is None:
         return candidates

@@ -70,8 +70,9 @@ def select(
         a file. Ids of instances and labels are kept, and other inputs that have ids are joined by them.
     utility : Utility or str
         What to maximise: ``"macro-f1"``, ``"0.7*precision + 0.3*coverage"``, an object of :mod:`tailwise.utilities`.
-    k : int, array_like of int, or None
-        Labels per instance; one budget per instance; or None for no budget (each label takes what is best for it).
+    k : int, array_like of int, mapping, or None
+        Labels per instance; one budget per instance, in their order, or by id as a mapping or a pandas Series; or None
+        for no budget (each label takes what is best for it).
     method : {"auto", "instance", "ascent", "global", "greedy"}
         "ascent" lets one instance move at a time (row passes, the paper's method); "global" goes on from there with
         label passes, in which a label moves with all its instances, and takes 3 to 10 times as long. "auto" takes the

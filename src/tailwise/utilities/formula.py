@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -82,7 +83,7 @@ class Custom(FormulaUtility):
     def __reduce__(self) -> tuple[Any, ...]:
         """Leave out compiled code; the function is compiled again where it is needed."""
         parameters = self._parameters if self._parameters.size else None
-        return _rebuild, (self.function, self._name, self.compiled, parameters, self.weights)
+        return _rebuild, (_as_portable(self.function), self._name, self.compiled, parameters, self.weights)
 
     def __copy__(self) -> Custom:
         twin = object.__new__(Custom)
@@ -150,6 +151,18 @@ class Custom(FormulaUtility):
 
 def _rebuild(function: Callable, name: str, compiled: bool, parameters: Any, weights: Any) -> Custom:  # noqa: FBT001
     return Custom(function, name=name, compiled=compiled, parameters=parameters, weights=weights)
+
+
+def _as_portable(function: Callable) -> Callable:
+    """Return a function, such as a lambda, that no module holds by its name as one that pickle takes with its code."""
+    found: Any = sys.modules.get(getattr(function, "__module__", ""))
+    for name in getattr(function, "__qualname__", "").split("."):
+        found = getattr(found, name, None)
+    if found is function or not hasattr(function, "__code__"):
+        return function
+    import joblib  # type: ignore[import-untyped]
+
+    return joblib.wrap_non_picklable_objects(function, keep_wrapper=False)
 
 
 def _check_parameters(parameters: Any) -> NDArray:

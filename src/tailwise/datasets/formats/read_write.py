@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import input_errors_of
 from tailwise.datasets.formats.file_sets import find_files, is_file_set, read_files
+from tailwise.datasets.formats.named_matrices import take_ids
 from tailwise.datasets.formats.ordered_rows import refuse_empty
 from tailwise.datasets.formats.records import load_json, open_records
 from tailwise.datasets.formats.registry import (
@@ -27,11 +28,13 @@ from tailwise.datasets.formats.registry import (
 from tailwise.datasets.formats.table_entries import LongFile, read_long
 from tailwise.datasets.formats.text import LARGEST
 from tailwise.errors import InputError, TailwiseError
+from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import check_size
 from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.ids import Ids
 from tailwise.inputs.label_names import LabelNames
 from tailwise.inputs.matrices import as_indicator, tidy_csr
+from tailwise.inputs.table_columns import is_table
 
 __all__ = [
     "as_labels",
@@ -217,9 +220,9 @@ def save(
         .txt (prediction text or, with features, text of the Extreme Classification Repository), .svm (svmlight),
         .jsonl, .json, .csv, .tsv, .parquet or .store (:func:`tailwise.open_store`); text, JSON and CSV are compressed
         if .gz or .zst is added.
-    matrix : Selection, array_like or sparse matrix of shape (n, m)
-        A selection, which is written with its ids as :meth:`Selection.save` does, or real numbers. Zeros
-        in a dense array are omitted; those stored in a sparse matrix are kept.
+    matrix : Selection, Candidates, table, array_like or sparse matrix of shape (n, m)
+        A selection, which is written with its ids as :meth:`Selection.save` does; candidates or a table, written with
+        theirs; or real numbers. Zeros in a dense array are omitted; those stored in a sparse matrix are kept.
     features : array_like or sparse matrix of shape (n, d), optional
         Features of the same instances, for text formats that hold both.
     label_names : LabelNames, sequence of str or path, optional
@@ -234,6 +237,8 @@ def save(
 
         save_with_ids(path, matrix, getattr(matrix, "probabilities", None), format)
         return
+    if is_table(matrix) or isinstance(matrix, Candidates):
+        matrix, label_names, instance_names = take_ids(path, matrix, label_names, instance_names, format)
     contents = Contents(
         tidy_csr(matrix, "matrix"),
         features=None if features is None else tidy_csr(features, "features"),
