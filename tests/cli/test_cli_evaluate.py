@@ -101,6 +101,13 @@ def test_a_plain_matrix_is_a_selection_too(run, folder, data, chosen):
     assert not load_selection(folder / "matrix.npz").is_ranked
 
 
+def test_swapped_files_are_noticed(run, folder, chosen):
+    done = run(folder, "evaluate", "chosen.npz", "truth.npz")
+    assert done.code == 2
+    assert "Got chosen.npz, which holds a selection" in done.err
+    assert "tailwise evaluate TRUTH SELECTION" in done.err
+
+
 @pytest.mark.parametrize("words", ["", "--format json", "--format csv", "--help"])
 def test_whoever_reads_the_output_may_stop(folder, chosen, words):
     process = subprocess.Popen(
