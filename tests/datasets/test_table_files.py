@@ -79,6 +79,20 @@ def test_columns_are_named(reader):
         tw.load("a.npz", columns=["a", "b"])
 
 
+CORPUS = "id,text,labels\nd1,\"oil, and space\",<http://e/1> <http://e/2>\nd2,tag,\nd3,x,\"http://e/2, http://e/3\"\n"
+
+
+@pytest.mark.parametrize("columns", [None, ("id", "labels")])
+def test_documents_with_their_labels_are_true_labels(columns):
+    contents = load_contents(write("test.csv", CORPUS), columns=columns)
+    e1, e2, e3 = (f"http://e/{j}" for j in (1, 2, 3))
+    assert as_rows(contents) == [("d1", e1, 1), ("d1", e2, 1), ("d3", e2, 1), ("d3", e3, 1)]
+    assert list(contents.instance_names) == ["d1", "d2", "d3"]
+    chosen = write("chosen.csv", f"instance,label,probability,rank\nd3,{e3},0.5,1\nd1,{e3},0.5,1\nd2,{e1},0.5,1\n")
+    part = {} if columns is None else {"instance": "id", "label": "labels"}
+    assert tw.evaluate("test.csv", chosen, "precision", **part)["precision"] == pytest.approx(1 / 3)
+
+
 def test_an_entry_is_not_a_header(reader):
     write("a.csv", ROWS)
     with pytest.raises(FileError, match=r"must begin with a header.*Got 'u1,i7,0\.5', which looks like an entry"):

@@ -79,9 +79,14 @@ def _run(options: argparse.Namespace) -> int:
         print(
             f"\nat most {options.max_drop:.1%} less {curve.first}: alpha {best.alpha:g}\n"
             f'tailwise select {options.probabilities} -u "{best.selection.utility}" -k {options.k} '
-            f"{'' if options.exclude is None else f'--exclude {options.exclude} '}-o chosen.npz"
+            f"{'' if options.exclude is None else f'--exclude {options.exclude} '}-o {_name_output(best.selection)}"
         )
     return 0
+
+
+def _name_output(selection: Any) -> str:
+    """Name an output whose format holds the ids of the selection."""
+    return "chosen.npz" if selection.instance_ids is None and selection.label_names is None else "chosen.csv"
 
 
 def _compute(options: argparse.Namespace) -> Curve:

@@ -23,6 +23,7 @@ from tailwise.datasets.formats.table_entries import LongFile, Unreadable, find_c
 from tailwise.datasets.formats.table_rows import ROWS, list_rows
 from tailwise.errors import FileError, InputError
 from tailwise.inputs.table_columns import PARTS, USUAL
+from tailwise.inputs.tags import LABEL_COLUMNS, split_names
 from tailwise.inputs.value_numbers import text_buffers
 from tailwise.kernels.text_numbers import parse_integers
 
@@ -57,8 +58,12 @@ def open_csv(path: Any, columns: Any = None) -> LongFile:
         _refuse_entry(path, mark.join(names), remedy)
     if not names:
         _refuse_nothing(path)
+    columns = _with_label_column(names, columns)
     hint = f" If the first line is an entry, the file has no header. {remedy}"
     found, is_plain, messages = find_columns(path, names, columns, hint)
+
+    if found["label"] in LABEL_COLUMNS and found.keys() <= {"instance", "label"}:
+        return LongFile(path, found, is_plain, {}, lambda as_text: _read_lists(path, found, mark), None, messages)
 
     def read_batches(as_text: frozenset[str]) -> Iterator[dict[str, Any]]:
         return _read_by_arrow(path, found, mark, names, as_text) if _has_arrow() else read_plainly(as_text)
@@ -67,6 +72,28 @@ def open_csv(path: Any, columns: Any = None) -> LongFile:
         return _read_plainly(path, found, mark, as_text)
 
     return LongFile(path, found, is_plain, {}, read_batches, read_plainly, messages)
+
+
+def _with_label_column(names: list[str], columns: Any) -> Any:
+    """Name the column of several labels that a file of documents has in place of one label in each row."""
+    several = next((name for name in names if name in LABEL_COLUMNS), None)
+    if columns is not None or several is None or any(name.lower() in PARTS["label"] for name in names):
+        return columns
+    return {"label": several}
+
+
+def _read_lists(path: Any, columns: dict[str, str], mark: str) -> Iterator[dict[str, Any]]:
+    """Read rows of a document and its labels, as entries with ids."""
+    for parts in _read_plainly(path, columns, mark, frozenset(("instance", "label"))):
+        is_empty = parts.get("is_empty", np.zeros(len(parts["instance"]), dtype=bool))
+        fields = iter(parts["label"])
+        lists = [[] if nothing else split_names(next(fields)) for nothing in is_empty.tolist()]
+        rows = [(i, name) for i, names in zip(parts["instance"], lists, strict=True) for name in names or [""]]
+        yield {
+            "instance": [instance for instance, _ in rows],
+            "label": [name for _, name in rows if name],
+            "is_empty": np.array([not name for _, name in rows], dtype=bool),
+        }
 
 
 def _is_entry(names: list[str], columns: Any) -> bool:
