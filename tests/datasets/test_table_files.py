@@ -79,7 +79,7 @@ def test_columns_are_named(reader):
         tw.load("a.npz", columns=["a", "b"])
 
 
-CORPUS = "id,text,labels\nd1,\"oil, and space\",<http://e/1> <http://e/2>\nd2,tag,\nd3,x,\"http://e/2, http://e/3\"\n"
+CORPUS = 'id,text,labels\nd1,"oil, and space",<http://e/1> <http://e/2>\nd2,tag,\nd3,x,"http://e/2, http://e/3"\n'
 
 
 @pytest.mark.parametrize("columns", [None, ("id", "labels")])

@@ -94,6 +94,20 @@ def _from_labels(labels: Sequence[Any], candidates: Candidates) -> Excluded:
     return Excluded(*NO_PAIRS, is_barred)
 
 
+def _from_listed(texts: Sequence[str], candidates: Candidates) -> Excluded:
+    """Labels of a file, one per line; a file in which none is known was probably meant to hold pairs."""
+    names = candidates.label_names
+    are_numbers = names is None or names.values.dtype.kind in "iu"
+    labels = [int(text) if are_numbers and text.isdecimal() else text for text in texts]
+    if all(_number_of(label, names, candidates.n_labels) < 0 for label in labels):
+        msg = (
+            f"exclude as a list of labels, one per line, must have labels in common with probabilities. It has none. "
+            f"Got {texts[0]!r}. For pairs, give a table with a header: user_id,item_id."
+        )
+        raise InputError(msg)
+    return _from_labels(labels, candidates)
+
+
 def _refuse_positions(labels: Sequence[Any], names: Any) -> None:
     """Refuse integers where ids are text: 1 may mean "1" or the second label."""
     if names is None or names.values.dtype.kind in "iu":
@@ -148,8 +162,11 @@ def _check_shape(came: tuple[int, ...], shape: tuple[int, int]) -> None:
 
 def _from_file(path: Any, candidates: Candidates, columns: dict[str, str] | None) -> Excluded:
     from tailwise.datasets.formats.read_write import load_contents  # imports every format
+    from tailwise.datasets.formats.text_lines import read_names
 
     with input_errors_of(path):
+        if not os.path.isdir(path) and (labels := read_names(path)):
+            return _from_listed(labels, candidates)
         contents = load_contents(path, columns=columns)
         if not contents.is_open:
             given = Space("exclude", contents.instance_names, contents.label_names)
