@@ -100,6 +100,10 @@ def test_a_trade_off(place, capsys):
     assert f'-u "{curve.best(0.2).selection.utility}" -k 3 -o chosen.npz' in out
     table = np.loadtxt("curve.csv", delimiter=",", skiprows=1)
     np.testing.assert_array_equal(table, curve.to_frame().to_numpy())
+    matrix = tw.load("probabilities.npz")
+    tw.save("ids.csv", matrix, instance_names=[f"r{i}" for i in range(matrix.shape[0])])
+    assert main(["trade-off", "ids.csv", *words[2:], "--max-drop", "0.2"]) == 0
+    assert "-o chosen.csv" in capsys.readouterr().out  # which keeps the ids
     assert main([*words, "--json", "--max-drop", "0.2"]) == 0
     assert json.loads(capsys.readouterr().out)["best"]["alpha"] == curve.best(0.2).alpha
 
