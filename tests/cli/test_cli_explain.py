@@ -91,6 +91,11 @@ def test_what_is_refused(place, capsys, words, message):
     assert message in capsys.readouterr().err
 
 
+def test_a_label_says_how_many_instances_could_have_it(place, capsys):
+    assert main([*EXPLAIN, "--label", "3", *FILES]) == 0
+    assert re.search(r"is chosen for \d+ of \d+ instances that could have it; ", capsys.readouterr().out)
+
+
 def test_a_trade_off(place, capsys):
     words = ["trade-off", "probabilities.npz", "-k", "3", "--alphas", "0,0.5,1"]
     curve = tw.trade_off("probabilities.npz", "precision", "macro-f1", 3, alphas=[0, 0.5, 1])

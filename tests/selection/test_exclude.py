@@ -176,7 +176,7 @@ def test_files_are_matched_by_name(tmp_path, monkeypatch, capsys):
     names, ids = ["a", "b", "c", "d", "e"], ["w", "x", "y", "z"]
     save("p.jsonl", PROBABILITIES, label_names=names, instance_names=ids)
     save("bought.jsonl", np.eye(2, 3), label_names=["c", "a", "q"], instance_names=["y", "s"])
-    with pytest.warns(UnknownIdsWarning, match=r"1 instance \(such as 's'\) .*: 1 of its 2 pairs are ignored"):
+    with pytest.warns(UnknownIdsWarning, match=r"1 instance \(such as 's'\) .*: 1 of its 2 pairs is ignored"):
         found = tw.select("p.jsonl", "precision", 5, exclude="bought.jsonl", fill="none")
     order = load_contents("p.jsonl").label_names.ids
     assert sorted(order[j] for j in found.labels[2] if j >= 0) == ["a", "b", "d", "e"]
@@ -198,7 +198,7 @@ def test_a_table_of_ids(ids):
     i, j = np.nonzero(PROBABILITIES)
     scores = table([ids[x] for x in i], [items[x] for x in j]).assign(score=PROBABILITIES[i, j])
     bought = table([ids[2], ids[0], ids[2]], ["b", "e", "q"])
-    with pytest.warns(UnknownIdsWarning, match=r"1 label \(such as 'q'\) .* 1 of its 3 pairs are ignored"):
+    with pytest.warns(UnknownIdsWarning, match=r"1 label \(such as 'q'\) .* 1 of its 3 pairs is ignored"):
         found = tw.select(scores, "precision", 5, exclude=bought, fill="none")
     barred = np.zeros((4, 5), dtype=bool)
     barred[[2, 0], [1, 4]] = True

@@ -88,7 +88,7 @@ def _from_labels(labels: Sequence[Any], candidates: Candidates) -> Excluded:
     numbers = [_number_of(label, names, candidates.n_labels) for label in labels]
     strange = [label for label, number in zip(labels, numbers, strict=True) if number < 0]
     if strange:
-        _warn_of_unknown({"label": strange}, len(strange), len(labels), "labels")
+        _warn_of_unknown({"label": strange}, len(strange), len(labels), "label")
     is_barred = np.zeros(candidates.n_labels, dtype=np.bool_)
     is_barred[[number for number in numbers if number >= 0]] = True
     return Excluded(*NO_PAIRS, is_barred)
@@ -192,7 +192,7 @@ def _from_entries(found: Contents, candidates: Candidates, *, from_table: bool) 
             "instance": _call(np.unique(their_rows[i < 0]), ids),
             "label": _call(np.unique(matrix.indices[j < 0]), names),
         }
-        _warn_of_unknown(strange, int((~is_known).sum()), is_known.size, "pairs")
+        _warn_of_unknown(strange, int((~is_known).sum()), is_known.size, "pair")
     is_ranked = found.ranks is not None or found.ranking is not None
     values = np.ones(int(is_known.sum()), np.bool_) if is_ranked else matrix.data[is_known] != 0
     pairs = sp.coo_array((values, (i[is_known], j[is_known])), shape=candidates.shape)
@@ -241,9 +241,10 @@ def _call(numbers: NDArray, ids: Ids | None) -> list[Any]:
 def _warn_of_unknown(strange: dict[str, list[Any]], n_unknown: int, n_given: int, what: str) -> None:
     """Warn once of the part of an exclusion whose ids the batch does not have."""
     parts = [f"{len(ids):,} {kind}{'s' * (len(ids) > 1)} (such as {ids[0]!r})" for kind, ids in strange.items() if ids]
+    what, verb = f"{what}{'s' * (n_given > 1)}", "is" if n_unknown == 1 else "are"
     msg = (
         f"exclude names {' and '.join(parts)} that probabilities does not have: {n_unknown:,} of its {n_given:,} "
-        f"{what} are ignored. If they should be known, check that both write ids in the same way."
+        f"{what} {verb} ignored. If they should be known, check that both write ids in the same way."
     )
     warnings.warn(msg, UnknownIdsWarning, stacklevel=_count_own_frames() + 1)
 
