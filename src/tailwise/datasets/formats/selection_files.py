@@ -158,7 +158,7 @@ def check_holds_ids(
     names_rows, names_labels = _say_more(ids), _say_more(names)
     if (names_rows or names_labels) and not (NAMES in found.holds and (found.names_instances or not names_rows)):
         msg = (
-            f"{path} must have a format that holds ids. {found.title} does not. Use .parquet, .csv or .jsonl"
+            f"{path} must have a format that holds ids. {found.title} does not. Use .parquet, .jsonl or .csv"
             f"{otherwise}."
         )
         raise InputError(msg)
