@@ -77,7 +77,9 @@ def test_names_are_carried_through(data, expected, output, where, capsys):
 def test_ids_are_not_lost(data, output, capsys):
     save("named.csv", data.probabilities, label_names=NAMES, instance_names=[f"doc-{i}" for i in range(200)])
     assert select("named.csv", output) == 2
-    assert re.search(r"must have a format that holds ids\. .* does not\. Use \.parquet, \.jsonl", capsys.readouterr().err)
+    assert re.search(
+        r"must have a format that holds ids\. .* does not\. Use \.parquet, \.jsonl", capsys.readouterr().err
+    )
     save("labels.csv", data.probabilities, label_names=NAMES)
     assert select("labels.csv", "unknown.npz") == 2  # the order of its labels is not known
     with open("all.txt", "w") as file:
