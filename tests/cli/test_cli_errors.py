@@ -55,6 +55,8 @@ FILES = {
         r"Got truth\.npz, which exists\. Use --overwrite",
     ),
     "output without suffix": (SELECT.replace("chosen.npz", "chosen"), r"must end in a known suffix"),
+    "output that is only read": (SELECT.replace("chosen.npz", "chosen.annif"), r"suffix: .*Choose one of these\."),
+    "unknown output": (SELECT.replace("chosen.npz", "a.xlsx"), r"Choose one of these\."),
     "output is a folder": (SELECT.replace("chosen.npz", "."), r"."),
 }
 
@@ -168,7 +170,13 @@ USAGE = {
     "propensity infinite": ("evaluate truth.npz chosen.npz --propensity inf 1", r"at most 100\. Got 'inf'\."),
     "propensity huge": ("evaluate truth.npz chosen.npz --propensity 1e9 1e9", r"at most 100\. Got '1e9'\."),
     "top of too many digits": (f"{SELECT} --top {'9' * 5000}", "argument --top: invalid int value"),
-    "unknown option": (SELECT + " --quick", "unrecognized arguments: --quick"),
+    "unknown option": (SELECT + " --quick", "tailwise select: error: unrecognized arguments: --quick"),
+    "option spelt wrongly": (SELECT + " --labelnames a", r"arguments: --labelnames a\. Did you mean --label-names\?"),
+    "value with a dash": (SELECT.replace("macro-f1", "-1*precision"), r"argument. A value .* '-u=-1\*precision'"),
+    "next option as value": (
+        SELECT.replace("macro-f1", "").replace("chosen", "x"),
+        "-u/--utility: expected one argument\n",
+    ),
 }
 
 
@@ -180,6 +188,7 @@ def test_wrong_usage(bad_folder, monkeypatch, capsys, words, message):
     assert caught.value.code == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("usage: tailwise")
+    assert err.startswith("tailwise")
+    assert re.search(r"^See tailwise.* --help\.$", err.splitlines()[-1])
     assert re.search(message, err)
     assert "chosen.npz" not in list_contents(bad_folder)

@@ -101,6 +101,29 @@ def test_a_plain_matrix_is_a_selection_too(run, folder, data, chosen):
     assert not load_selection(folder / "matrix.npz").is_ranked
 
 
+def pipe(monkeypatch, content):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+def test_standard_input_is_either_file(run, folder, chosen, monkeypatch):
+    wanted = run(folder, "evaluate", "truth.npz", "chosen.npz").out
+    for name, arguments in (("truth.npz", ("-", "chosen.npz")), ("chosen.npz", ("truth.npz", "-"))):
+        pipe(monkeypatch, (folder / name).read_bytes())
+        assert run(folder, "evaluate", *arguments).out == wanted
+    assert "- must be given once" in run(folder, "evaluate", "-", "-").err
+    pipe(monkeypatch, b"")
+    assert "standard input must hold the file that - stands for. It is empty" in run(folder, "evaluate", "-", "x").err
+    pipe(monkeypatch, b"nothing\n")
+    assert "error: standard input" in run(folder, "evaluate", "-", "chosen.npz").err
+
+
+def test_swapped_files_are_noticed(run, folder, chosen):
+    done = run(folder, "evaluate", "chosen.npz", "truth.npz")
+    assert done.code == 2
+    assert "Got chosen.npz, which holds a selection" in done.err
+    assert "tailwise evaluate TRUTH SELECTION" in done.err
+
+
 @pytest.mark.parametrize("words", ["", "--format json", "--format csv", "--help"])
 def test_whoever_reads_the_output_may_stop(folder, chosen, words):
     process = subprocess.Popen(

@@ -91,6 +91,11 @@ def test_what_is_refused(place, capsys, words, message):
     assert message in capsys.readouterr().err
 
 
+def test_a_label_says_how_many_instances_could_have_it(place, capsys):
+    assert main([*EXPLAIN, "--label", "3", *FILES]) == 0
+    assert re.search(r"is chosen for \d+ of \d+ instances that could have it; ", capsys.readouterr().out)
+
+
 def test_a_trade_off(place, capsys):
     words = ["trade-off", "probabilities.npz", "-k", "3", "--alphas", "0,0.5,1"]
     curve = tw.trade_off("probabilities.npz", "precision", "macro-f1", 3, alphas=[0, 0.5, 1])
@@ -100,6 +105,10 @@ def test_a_trade_off(place, capsys):
     assert f'-u "{curve.best(0.2).selection.utility}" -k 3 -o chosen.npz' in out
     table = np.loadtxt("curve.csv", delimiter=",", skiprows=1)
     np.testing.assert_array_equal(table, curve.to_frame().to_numpy())
+    matrix = tw.load("probabilities.npz")
+    tw.save("ids.csv", matrix, instance_names=[f"r{i}" for i in range(matrix.shape[0])])
+    assert main(["trade-off", "ids.csv", *words[2:], "--max-drop", "0.2"]) == 0
+    assert "-o chosen.csv" in capsys.readouterr().out  # which keeps the ids
     assert main([*words, "--json", "--max-drop", "0.2"]) == 0
     assert json.loads(capsys.readouterr().out)["best"]["alpha"] == curve.best(0.2).alpha
 

@@ -60,7 +60,8 @@ def test_names_are_carried_through(data, expected, output, where, capsys):
         words = ("--label-names", "names.txt")
     else:
         source = "named.parquet"
-        save(source, data.probabilities, label_names=NAMES, instance_names=[f"doc-{i}" for i in range(200)])
+        ids = None if output == "out.txt" else [f"doc-{i}" for i in range(200)]  # which text cannot hold
+        save(source, data.probabilities, label_names=NAMES, instance_names=ids)
     assert select(source, output, *words) == 0
     found = load_contents(output, label_names=NAMES)
     np.testing.assert_array_equal(found.ranked_labels(), expected.labels)
@@ -70,6 +71,20 @@ def test_names_are_carried_through(data, expected, output, where, capsys):
         file.writelines(f"{name}\n" for name in NAMES)
     assert main(["evaluate", "truth.npz", output, "--format", "json", "--label-names", "all.txt"]) == 0
     assert json.loads(capsys.readouterr().out) == dict(tw.evaluate(data.truth, expected))
+
+
+@pytest.mark.parametrize("output", ["out.npz", "out.txt", "out-labels.npy"])
+def test_ids_are_not_lost(data, output, capsys):
+    save("named.csv", data.probabilities, label_names=NAMES, instance_names=[f"doc-{i}" for i in range(200)])
+    assert select("named.csv", output) == 2
+    assert re.search(
+        r"must have a format that holds ids\. .* does not\. Use \.parquet, \.jsonl", capsys.readouterr().err
+    )
+    save("labels.csv", data.probabilities, label_names=NAMES)
+    assert select("labels.csv", "unknown.npz") == 2  # the order of its labels is not known
+    with open("all.txt", "w") as file:
+        file.writelines(f"{name}\n" for name in NAMES)
+    assert select("labels.csv", "known.npz", "--label-names", "all.txt") == 0
 
 
 def test_what_a_line_of_the_output_looks_like(data, expected):

@@ -56,6 +56,7 @@ def test_evaluate_takes_weights_in_python(place):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        ("aa\t2\n", "names the label 'aa', which the probabilities do not name. Did you mean 'a'?"),
         ("", "It is empty"),
         ("1\nx\n", "line 2: the weight must be a number"),
         ("a\t1\na\t2\n", "line 2: must be a label that was not listed before"),

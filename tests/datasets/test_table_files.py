@@ -79,6 +79,30 @@ def test_columns_are_named(reader):
         tw.load("a.npz", columns=["a", "b"])
 
 
+CORPUS = 'id,text,labels\nd1,"oil, and space",<http://e/1> <http://e/2>\nd2,tag,\nd3,x,"http://e/2, http://e/3"\n'
+
+
+@pytest.mark.parametrize("columns", [None, ("id", "labels")])
+def test_documents_with_their_labels_are_true_labels(columns):
+    contents = load_contents(write("test.csv", CORPUS), columns=columns)
+    e1, e2, e3 = (f"http://e/{j}" for j in (1, 2, 3))
+    assert as_rows(contents) == [("d1", e1, 1), ("d1", e2, 1), ("d3", e2, 1), ("d3", e3, 1)]
+    assert list(contents.instance_names) == ["d1", "d2", "d3"]
+    chosen = write("chosen.csv", f"instance,label,probability,rank\nd3,{e3},0.5,1\nd1,{e3},0.5,1\nd2,{e1},0.5,1\n")
+    part = {} if columns is None else {"instance": "id", "label": "labels"}
+    assert tw.evaluate("test.csv", chosen, "precision", **part)["precision"] == pytest.approx(1 / 3)
+
+
+def test_an_entry_is_not_a_header(reader):
+    write("a.csv", ROWS)
+    with pytest.raises(FileError, match=r"must begin with a header.*Got 'u1,i7,0\.5', which looks like an entry"):
+        tw.load("a.csv", columns=["u1", "i7", "0.5"])
+    write("numbered.csv", "0,1,2\n" + ROWS)  # as pandas writes columns without names
+    assert as_rows(load_contents("numbered.csv", columns=["0", "1", "2"])) == WANTED
+    write("more.csv", "user_id,item_id,score,2024\nu1,i7,0.5,3\n")
+    assert as_rows(load_contents("more.csv")) == WANTED[:1]
+
+
 @pytest.mark.parametrize(
     ("ids", "kept"),
     [
@@ -128,6 +152,14 @@ BROKEN = {
     ),
     "quote": (HEADER + 'u1,"i7,0.5\n', r"line 2: expected valid CSV"),
     "no rows": (HEADER, r"must hold at least one instance"),
+    "UTF-16": ((HEADER + ROWS).encode("utf-16"), r"Got UTF-16, which is not\. Convert it: iconv -f utf-16"),
+    "decimal comma": (
+        (HEADER + ROWS).replace(",", ";").replace("0.", "0,"),
+        r"line 2: expected a number in the column score\. Got '0,5', with a decimal comma\. Write points .* 0\.5",
+    ),
+    "no header": (ROWS, r"must begin with a header.*Got 'u1,i7,0\.5'.*an entry\. .*: 'user_id,item_id,score'"),
+    "no header, no score": ("u1,i7\nu2,i9\n", r"If the first line is an entry.*: 'user_id,item_id', for"),
+    "empty": ("", r"a\.csv must hold at least one instance\. It is empty"),
     "columns twice": ("user_id,item_id,item_id\na,b,c\n", r"must have unique column names\. Got item_id twice"),
 }
 

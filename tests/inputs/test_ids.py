@@ -53,7 +53,8 @@ def test_one_and_its_text_differ():
     text = describe_kinds(Ids([1, 2]), Ids(["1", "2"]), "truth", "selection")
     assert "The ids of truth are integers (1, 2), those of selection are text ('1', '2')" in text
     assert "Convert one side, with .astype(str)" in text
-    assert describe_kinds(Ids([1]), Ids([2]), "truth", "selection") == "truth has 1, selection has 2."
+    same = describe_kinds(Ids([1]), Ids([2]), "truth", "selection")
+    assert same == "truth has 1, selection has 2. Check that both belong together and write ids in the same way."
 
 
 def test_arrays_and_columns():

@@ -125,7 +125,7 @@ def test_an_evaluation_matches_everything(tmp_path, capsys):
     assert found.expected == pytest.approx(expected.expected)
 
 
-@pytest.mark.parametrize("name", ["chosen.npz", "chosen.txt", "chosen.jsonl"])
+@pytest.mark.parametrize("name", ["chosen.parquet", "chosen.jsonl", "chosen.json"])
 def test_what_is_selected_from_a_shuffled_file_fits_it(tmp_path, name):
     order = [3, 1, 0, 2]
     for file, matrix in (("truth.jsonl", LABELS), ("probabilities.jsonl", 0.2 + 0.6 * LABELS)):

@@ -176,7 +176,7 @@ def test_files_are_matched_by_name(tmp_path, monkeypatch, capsys):
     names, ids = ["a", "b", "c", "d", "e"], ["w", "x", "y", "z"]
     save("p.jsonl", PROBABILITIES, label_names=names, instance_names=ids)
     save("bought.jsonl", np.eye(2, 3), label_names=["c", "a", "q"], instance_names=["y", "s"])
-    with pytest.warns(UnknownIdsWarning, match=r"1 instance \(such as 's'\) .*: 1 of its 2 pairs are ignored"):
+    with pytest.warns(UnknownIdsWarning, match=r"1 instance \(such as 's'\) .*: 1 of its 2 pairs is ignored"):
         found = tw.select("p.jsonl", "precision", 5, exclude="bought.jsonl", fill="none")
     order = load_contents("p.jsonl").label_names.ids
     assert sorted(order[j] for j in found.labels[2] if j >= 0) == ["a", "b", "d", "e"]
@@ -198,7 +198,7 @@ def test_a_table_of_ids(ids):
     i, j = np.nonzero(PROBABILITIES)
     scores = table([ids[x] for x in i], [items[x] for x in j]).assign(score=PROBABILITIES[i, j])
     bought = table([ids[2], ids[0], ids[2]], ["b", "e", "q"])
-    with pytest.warns(UnknownIdsWarning, match=r"1 label \(such as 'q'\) .* 1 of its 3 pairs are ignored"):
+    with pytest.warns(UnknownIdsWarning, match=r"1 label \(such as 'q'\) .* 1 of its 3 pairs is ignored"):
         found = tw.select(scores, "precision", 5, exclude=bought, fill="none")
     barred = np.zeros((4, 5), dtype=bool)
     barred[[2, 0], [1, 4]] = True
@@ -292,13 +292,28 @@ SCORES = pd.DataFrame({"user_id": ["u", "u", "v"], "item_id": ["1", "2", "2"], "
     ],
 )
 def test_exclusions_without_an_id_in_common_are_refused(bought, what, tmp_path):
-    match = rf"exclude and probabilities must have {what} in common\. They have none"
+    remedy = r"They have none\. .*(?:in the same way|Convert one side)"
+    match = rf"exclude and probabilities must have {what} in common\. {remedy}"
     with pytest.raises(InputError, match=match):
         tw.select(SCORES, "precision", k=1, exclude=pd.DataFrame(bought))
     pd.DataFrame(bought).to_csv(tmp_path / "bought.csv", index=False)
     if "instance" not in bought:  # integers of a CSV file that lists text elsewhere are text
         with pytest.raises(OSError, match=match):
             tw.select(SCORES, "precision", k=1, exclude=tmp_path / "bought.csv")
+
+
+def test_a_file_of_labels_excludes_them_for_all(tmp_path):
+    path = tmp_path / "withdrawn.txt"
+    path.write_text("2\n\n")
+    assert tw.select(SCORES, "precision", k=1, exclude=path, fill="none").labels.tolist() == [[0], [-1]]
+    numbered = np.array([[0.9, 0.4], [0.2, 0.3]])
+    path.write_text("0\n")
+    assert tw.select(numbered, "precision", k=1, exclude=path).labels.ravel().tolist() == [1, 1]
+    path.write_text("u 1\n")
+    with pytest.raises(OSError, match=r"one per line, must have labels in common.*Got 'u 1'\. For pairs, give a table"):
+        tw.select(SCORES, "precision", k=1, exclude=path)
+    path.write_text("0:0.5\n1:1\n")  # labels with scores, a line for each instance
+    assert tw.select(numbered, "precision", k=1, exclude=path).labels.ravel().tolist() == [1, 0]
 
 
 def test_integers_in_a_list_are_no_positions_where_ids_are_integers_as_text():

@@ -153,7 +153,7 @@ def test_saved_with_ids(tmp_path, suffix):
 def test_formats_without_ids_are_refused(tmp_path):
     selection = tw.select(make_long(), "macro-f1", K, fill="none")
     for name in ("a.npz", "a.txt"):
-        with pytest.raises(InputError, match=r"must have a format that holds ids\. .* does not\. Use \.parquet or"):
+        with pytest.raises(InputError, match=r"must have a format that holds ids\. .* does not\. Use \.parquet, "):
             selection.save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
     plain = tw.select(MATRIX, "macro-f1", K, fill="none")

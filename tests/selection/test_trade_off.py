@@ -236,4 +236,4 @@ def test_exclusions_hold_at_every_point(tmp_path, capsys):
     assert main([*words, "--max-drop", "0.1", "--exclude", files[1]]) == 0
     printed = capsys.readouterr().out
     assert str(curve) in printed
-    assert f"--exclude {files[1]} -o chosen.npz" in printed
+    assert f"--columns who,what,score --exclude {files[1]} -o chosen.csv" in printed

@@ -44,6 +44,7 @@ PRINTED = {
     ),
     "0.7*Precision() + 0.3*MacroF1()": (0.7 * Precision() + 0.3 * MacroF1(), "0.7*precision + 0.3*macro-f1"),
     "2*Coverage()": (Coverage() * 2, "2*coverage"),
+    "1*Precision()": (1 * Precision(), "precision"),
     "1*Precision() + 1*MacroFBeta(beta=2)": (Precision() + MacroFBeta(2), "1*precision + 1*macro-fbeta(2)"),
     "Utility.from_formula(shrink)": (Utility.from_formula(shrink, compiled=False), "shrink"),
 }

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
+from typing import Any, NoReturn
 
 from tailwise.errors import FileError, InputError
 
@@ -20,6 +23,7 @@ class CommandParser(argparse.ArgumentParser):
     """A parser whose options may come from a file; those of the command line win."""
 
     takes_config = False
+    _words: Sequence[str] = ()  # that are parsed
     build_all: Callable[[], CommandParser]  # of all commands; this parser may have only one of them
 
     def let_find_others(self, build_all: Callable[[], CommandParser]) -> None:
@@ -37,12 +41,35 @@ class CommandParser(argparse.ArgumentParser):
         """The options that a file may hold, by their keys."""
         return {name: action for action in self._actions for name in _names_of(action)}
 
+    def error(self, message: str) -> NoReturn:
+        """Report an error in one line, instead of below all options."""
+        if message.endswith("expected one argument"):
+            message += self._find_dash(message)
+        self.exit(2, f"{self.prog}: error: {message}\nSee {self.prog} --help.\n")
+
+    def _find_dash(self, message: str) -> str:
+        """Say how to give a value that begins with a dash, if an option is followed by one."""
+        flags = message.removeprefix("argument ").partition(":")[0].split("/")
+        for flag, word in pairwise(self._words):
+            if flag in flags and word.startswith("-") and not self._option_string_actions.keys() & {word}:
+                joint = shlex.quote(f"{flag}={word}")
+                return f". A value that begins with - needs =, as in {joint}"
+        return ""
+
+    def _refuse_unknown(self, words: Sequence[str]) -> None:
+        near = difflib.get_close_matches(words[0].partition("=")[0], self._option_string_actions, n=1)
+        hint = f". Did you mean {near[0]}?" if near else ""
+        self.error(f"unrecognized arguments: {' '.join(words)}{hint}")
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse, with the values of the file that --config names as defaults."""
+        self._words = [*map(str, args or ())]
         path = _find_path(args) if self.takes_config else None
         lists = {} if path is None else self._set_values(path)
         options, others = super().parse_known_args(args, namespace)
         if self.takes_config:
+            if others:
+                self._refuse_unknown(others)
             options.actions = self._actions  # for messages
             if options.config != path:
                 self.error(f"{FLAG} must be written in full, and once")
@@ -99,8 +126,6 @@ class ConfigFile:
 
     def check_tables(self, known: list[str]) -> None:
         """Refuse a table that is not named after a command."""
-        import difflib
-
         for name in self._tables:
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)
@@ -194,8 +219,6 @@ def _names_of(action: argparse.Action) -> list[str]:
 
 def _find_near(key: str, actions: Mapping[str, argparse.Action]) -> str | None:
     """The key that a wrong one was probably meant to be: by its name in the help, its letter, or a similar spelling."""
-    import difflib
-
     word = key.replace("_", "-").lower()
     for name, action in actions.items():
         shown = action.metavar if isinstance(action.metavar, str) and not action.option_strings else ""

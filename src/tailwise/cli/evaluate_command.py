@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tailwise.cli.cluster_options import add_cluster_options, engine_for
 from tailwise.cli.options import (
@@ -15,6 +15,10 @@ from tailwise.cli.options import (
     add_propensity_option,
     parse_columns,
 )
+from tailwise.cli.streams import inputs_in_files
+
+if TYPE_CHECKING:
+    from tailwise.metrics import Evaluation
 
 EXAMPLES = """\
 examples:
@@ -34,8 +38,8 @@ examples:
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "evaluate", EXAMPLES, help="evaluate a selection with true labels")
-    parser.add_argument("truth", metavar="TRUTH", help="0/1 matrix of true labels, in any format")
-    parser.add_argument("selection", metavar="SELECTION", help="selection of tailwise, or any 0/1 matrix")
+    parser.add_argument("truth", metavar="TRUTH", help="true labels, in any format, or - for standard input")
+    parser.add_argument("selection", metavar="SELECTION", help="selection of tailwise, any 0/1 matrix, or -")
     parser.add_argument("-m", "--metric", action="append", metavar="NAME", help="a metric; may be repeated")
     parser.add_argument("-k", type=int, help="evaluate the first K labels of each instance")
     parser.add_argument("--labels", default="all", help="average macro metrics over all labels, or only those present")
@@ -63,8 +67,6 @@ def add_parser(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from tailwise.errors import InputError
-    from tailwise.inputs.priors import USUAL_PROPENSITY
-    from tailwise.metrics import evaluate
 
     if options.propensity is not None and options.priors is None:
         msg = "--propensity needs training labels. Got no --priors. Use --priors FILE, or omit --propensity."
@@ -72,25 +74,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.probabilities is None and (options.scheduler is not None or options.local_cluster is not None):
         msg = "A cluster computes expected values, which need --probabilities. Got none. Add --probabilities FILE."
         raise InputError(msg)
-    columns = dict(zip(("instance", "label"), options.columns or (), strict=False))
-    with engine_for(options) as engine:
-        evaluation = evaluate(
-            options.truth,
-            options.selection,
-            options.metric,
-            k=options.k,
-            labels=options.labels,
-            zero_division=options.zero_division,
-            priors=options.priors,
-            propensity=options.propensity or USUAL_PROPENSITY,
-            probabilities=options.probabilities,
-            filter=options.filter,
-            label_names=options.label_names,
-            label_weights=options.label_weights,
-            instances=options.instances,
-            engine=engine,
-            **columns,
-        )
+    evaluation = _evaluate(options)
     if options.json:
         print(_as_json(evaluation, options), end="")
     elif options.format == "json":
@@ -104,6 +88,32 @@ def _run(options: argparse.Namespace) -> int:
         if options.priors is not None:
             _print_bins(evaluation)
     return 0
+
+
+def _evaluate(options: argparse.Namespace) -> Evaluation:
+    from tailwise.inputs.priors import USUAL_PROPENSITY
+    from tailwise.metrics import evaluate
+
+    columns = dict(zip(("instance", "label"), options.columns or (), strict=False))
+    sources = options.truth, options.selection, options.probabilities
+    with inputs_in_files(*sources) as (truth, selection, probabilities), engine_for(options) as engine:
+        return evaluate(
+            truth,
+            selection,
+            options.metric,
+            k=options.k,
+            labels=options.labels,
+            zero_division=options.zero_division,
+            priors=options.priors,
+            propensity=options.propensity or USUAL_PROPENSITY,
+            probabilities=probabilities,
+            filter=options.filter,
+            label_names=options.label_names,
+            label_weights=options.label_weights,
+            instances=options.instances,
+            engine=engine,
+            **columns,
+        )
 
 
 def _as_json(evaluation: Any, options: argparse.Namespace) -> str:

@@ -146,7 +146,7 @@ def _run_on_files(options: argparse.Namespace) -> int:
 def _select(options: argparse.Namespace, output: Path) -> Selection | None:
     """Choose labels and write the selection; return None if interrupted without --keep-partial."""
     from tailwise.datasets import names_for, save_selection
-    from tailwise.datasets.formats.selection_files import names_to_write
+    from tailwise.datasets.formats.selection_files import check_holds_ids, names_to_write
     from tailwise.inputs.candidates import Candidates
     from tailwise.inputs.excluded_pairs import read_excluded
     from tailwise.selection import select
@@ -155,6 +155,8 @@ def _select(options: argparse.Namespace, output: Path) -> Selection | None:
     source, priors = _load(options)
     contents = source.contents
     assert contents is not None
+    # With --label-names, a number is the line of a label.
+    check_holds_ids(options.output, contents.instance_names, None if options.label_names else contents.label_names)
     names = names_for(contents, options.probabilities)
     # Names from a separate file are not written if the format cannot hold them.
     written = names_to_write(options.output, names, are_needed=contents.label_names is not None)

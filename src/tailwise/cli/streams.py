@@ -9,7 +9,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+from tailwise.errors import FileError, InputError
 
 STREAM = "-"
 # Formats that can be recognised by the first bytes of a stream; other text formats need a file with a suffix.
@@ -25,8 +28,15 @@ def inputs_in_files(*sources: Any) -> Iterator[list[Any]]:
     if STREAM not in sources:
         yield [*sources]
         return
+    from tailwise.datasets.formats.output_files import errors_naming
+
+    if sources.count(STREAM) > 1:
+        msg = "- must be given once, because standard input can be read once. Give files for the other inputs."
+        raise InputError(msg)
     with _temporary_folder() as folder:
-        yield [_spool(folder) if source == STREAM else source for source in sources]
+        path = _spool(folder)
+        with errors_naming("standard input", Path(path)):
+            yield [path if source == STREAM else source for source in sources]
 
 
 @contextmanager
@@ -49,6 +59,9 @@ def _spool(folder: str) -> str:
     path = os.path.join(folder, "standard-input")
     with open(path, "wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
+    if os.path.getsize(path) == 0:
+        msg = "standard input must hold the file that - stands for. It is empty. Check the command before the pipe."
+        raise FileError(msg)
     named = path + _guess_suffix(path)
     os.rename(path, named)
     return named

@@ -76,12 +76,21 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     print(curve)
     if best is not None:
-        print(
-            f"\nat most {options.max_drop:.1%} less {curve.first}: alpha {best.alpha:g}\n"
-            f'tailwise select {options.probabilities} -u "{best.selection.utility}" -k {options.k} '
-            f"{'' if options.exclude is None else f'--exclude {options.exclude} '}-o chosen.npz"
-        )
+        print(f"\nat most {options.max_drop:.1%} less {curve.first}: alpha {best.alpha:g}\n{_recommend(best, options)}")
     return 0
+
+
+def _recommend(best: Any, options: argparse.Namespace) -> str:
+    """The command that makes the selection of a point."""
+    words = [f'tailwise select {options.probabilities} -u "{best.selection.utility}" -k {options.k}']
+    words += [] if options.columns is None else [f"--columns {','.join(options.columns)}"]
+    words += [] if options.exclude is None else [f"--exclude {options.exclude}"]
+    return " ".join([*words, f"-o {_name_output(best.selection)}"])
+
+
+def _name_output(selection: Any) -> str:
+    """Name an output whose format holds the ids of the selection."""
+    return "chosen.npz" if selection.instance_ids is None and selection.label_names is None else "chosen.csv"
 
 
 def _compute(options: argparse.Namespace) -> Curve:

@@ -88,10 +88,24 @@ def _from_labels(labels: Sequence[Any], candidates: Candidates) -> Excluded:
     numbers = [_number_of(label, names, candidates.n_labels) for label in labels]
     strange = [label for label, number in zip(labels, numbers, strict=True) if number < 0]
     if strange:
-        _warn_of_unknown({"label": strange}, len(strange), len(labels), "labels")
+        _warn_of_unknown({"label": strange}, len(strange), len(labels), "label")
     is_barred = np.zeros(candidates.n_labels, dtype=np.bool_)
     is_barred[[number for number in numbers if number >= 0]] = True
     return Excluded(*NO_PAIRS, is_barred)
+
+
+def _from_listed(texts: Sequence[str], candidates: Candidates) -> Excluded:
+    """Labels of a file, one per line; a file in which none is known was probably meant to hold pairs."""
+    names = candidates.label_names
+    are_numbers = names is None or names.values.dtype.kind in "iu"
+    labels = [int(text) if are_numbers and text.isdecimal() else text for text in texts]
+    if all(_number_of(label, names, candidates.n_labels) < 0 for label in labels):
+        msg = (
+            f"exclude as a list of labels, one per line, must have labels in common with probabilities. It has none. "
+            f"Got {texts[0]!r}. For pairs, give a table with a header: user_id,item_id."
+        )
+        raise InputError(msg)
+    return _from_labels(labels, candidates)
 
 
 def _refuse_positions(labels: Sequence[Any], names: Any) -> None:
@@ -148,8 +162,11 @@ def _check_shape(came: tuple[int, ...], shape: tuple[int, int]) -> None:
 
 def _from_file(path: Any, candidates: Candidates, columns: dict[str, str] | None) -> Excluded:
     from tailwise.datasets.formats.read_write import load_contents  # imports every format
+    from tailwise.datasets.formats.text_lines import read_names
 
     with input_errors_of(path):
+        if not os.path.isdir(path) and (labels := read_names(path)):
+            return _from_listed(labels, candidates)
         contents = load_contents(path, columns=columns)
         if not contents.is_open:
             given = Space("exclude", contents.instance_names, contents.label_names)
@@ -175,7 +192,7 @@ def _from_entries(found: Contents, candidates: Candidates, *, from_table: bool) 
             "instance": _call(np.unique(their_rows[i < 0]), ids),
             "label": _call(np.unique(matrix.indices[j < 0]), names),
         }
-        _warn_of_unknown(strange, int((~is_known).sum()), is_known.size, "pairs")
+        _warn_of_unknown(strange, int((~is_known).sum()), is_known.size, "pair")
     is_ranked = found.ranks is not None or found.ranking is not None
     values = np.ones(int(is_known.sum()), np.bool_) if is_ranked else matrix.data[is_known] != 0
     pairs = sp.coo_array((values, (i[is_known], j[is_known])), shape=candidates.shape)
@@ -224,9 +241,10 @@ def _call(numbers: NDArray, ids: Ids | None) -> list[Any]:
 def _warn_of_unknown(strange: dict[str, list[Any]], n_unknown: int, n_given: int, what: str) -> None:
     """Warn once of the part of an exclusion whose ids the batch does not have."""
     parts = [f"{len(ids):,} {kind}{'s' * (len(ids) > 1)} (such as {ids[0]!r})" for kind, ids in strange.items() if ids]
+    what, verb = f"{what}{'s' * (n_given > 1)}", "is" if n_unknown == 1 else "are"
     msg = (
         f"exclude names {' and '.join(parts)} that probabilities does not have: {n_unknown:,} of its {n_given:,} "
-        f"{what} are ignored. If they should be known, check that both write ids in the same way."
+        f"{what} {verb} ignored. If they should be known, check that both write ids in the same way."
     )
     warnings.warn(msg, UnknownIdsWarning, stacklevel=_count_own_frames() + 1)
 

@@ -173,7 +173,10 @@ def is_missing(value: Any) -> bool:
 def describe_kinds(first: Ids, second: Ids, first_name: str, second_name: str) -> str:
     """Say why two lists of ids may have nothing in common, with a remedy if they are of different kinds."""
     if first.kind == second.kind:
-        return f"{first_name} has {_some(first)}, {second_name} has {_some(second)}."
+        return (
+            f"{first_name} has {_some(first)}, {second_name} has {_some(second)}. Check that both belong together and "
+            "write ids in the same way."
+        )
     return (
         f"The ids of {first_name} are {first.kind} ({_some(first)}), those of {second_name} are {second.kind} "
         f"({_some(second)}). Convert one side, with .astype(str) for instance."

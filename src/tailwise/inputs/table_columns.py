@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LIBRARIES",
     "PARTS",
+    "USUAL",
     "choose_columns",
     "column_values",
     "describe_columns",
@@ -47,6 +48,7 @@ PARTS = {
     "probability": ("probability", "score", "weight", "prob", "value", "relevance", "relevant", "target", "rating"),
     "rank": ("rank",),
 }
+USUAL = {"instance": "user_id", "label": "item_id", "probability": "score"}  # an example of a header
 
 
 def is_table(value: Any) -> bool:
@@ -146,9 +148,8 @@ def suggest_columns(names: Sequence[Any], found: Mapping[str, Any], parts: Seque
     """Suggest a column for each part in error messages: the one that was found, otherwise the next unused one."""
     rest = [name for name in names if name not in found.values()]
     given = {part: found[part] if part in found else rest.pop(0) for part in parts if part in found or rest}
-    usual = {"instance": "user_id", "label": "item_id", "probability": "score"}
     is_enough = "instance" in given and "label" in given
-    return {part: str(column) for part, column in given.items()} if is_enough else {part: usual[part] for part in parts}
+    return {part: str(column) for part, column in given.items()} if is_enough else {part: USUAL[part] for part in parts}
 
 
 def column_values(frame: Any, column: Any, what: str) -> NDArray:

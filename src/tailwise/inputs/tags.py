@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -11,7 +12,11 @@ import scipy.sparse as sp
 from tailwise.errors import InputError
 from tailwise.inputs.label_names import LabelNames, bare_uri
 
-__all__ = ["are_tags", "list_tags", "place_tags", "split_uris"]
+__all__ = ["LABEL_COLUMNS", "are_tags", "list_tags", "place_tags", "split_names", "split_uris"]
+
+LABEL_COLUMNS = ("labels", "subjects", "subject_uris", "tags")  # usual names of columns of several labels
+MARKS = re.compile(r"[;|\n]")  # between labels in a field of a table
+BETWEEN_URIS = re.compile(r",?\s+|,(?=<|\w+://)")
 
 ROW_TYPES = (list, tuple, set, frozenset)
 
@@ -41,11 +46,17 @@ def list_tags(labels: Any, name: str = "Y") -> list[list[str]]:
 
 
 def split_uris(text: str) -> list[str]:
-    """Split URIs that are separated by blanks, each bare or in angle brackets; any other text is one name."""
-    parts = text.split()
+    """Split URIs that are separated by blanks or commas, each bare or in brackets; any other text is one name."""
+    parts = BETWEEN_URIS.split(text.strip().rstrip(","))
     if not parts or not all("://" in part or (part.startswith("<") and part.endswith(">")) for part in parts):
         return [text]
     return [bare_uri(part) for part in parts]
+
+
+def split_names(field: str) -> list[str]:
+    """Split a field of labels, each once: at marks, and URIs as :func:`split_uris` does."""
+    names = [name.strip() for name in MARKS.split(field)]
+    return list(dict.fromkeys(each for name in names if name for each in split_uris(name)))
 
 
 def _refuse_tag(name: str, row: int, came: Any) -> NoReturn:

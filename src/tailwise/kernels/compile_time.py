@@ -44,8 +44,8 @@ class Stopwatch(event.Listener):
         once = "This happens once."
         if find_writable() is None:
             once = "This happens in every process, because no folder for it can be written; see NUMBA_CACHE_DIR."
-        progress = f"{self.kernels} of usually {USUAL_KERNELS} functions"
-        _LOG.info("Compiling for the first use, %.0f s so far: %s. %s", self._told, progress, once)
+        progress = f": {self.kernels} of usually {USUAL_KERNELS} functions" if self.kernels else ""
+        _LOG.info("Compiling for the first use, %.0f s so far%s. %s", self._told, progress, once)
 
 
 _stopwatch = Stopwatch()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tailwise.datasets.catalogue.filters import is_text_filter, load_filter, pairs_of
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.read_write import as_labels
-from tailwise.errors import InputError
+from tailwise.errors import FileError, InputError
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.id_tables import read_table
 from tailwise.inputs.joining import Space, as_chosen
@@ -46,6 +46,7 @@ def read_truth(truth: Any, label_names: Any = None, columns: dict[str, str] | No
         return Source(matrix, Contents(matrix, label_names=found.label_names, instance_names=found.instance_ids))
     source = Source.of(truth, label_names, columns)
     if source.path is not None:
+        _refuse_selection(source)
         return replace(source, matrix=as_labels(source.matrix, source.path))
     return Source(as_indicator(truth, "truth", REMEDY))
 
@@ -55,6 +56,17 @@ def _read_tags(truth: Any, given: LabelNames | None) -> Source:
     matrix, names = place_tags(list_tags(truth, "truth"), given, "truth")
     contents = Contents(matrix, label_names=names, instance_names=index_of(truth))
     return Source(matrix, contents, all_names=given, is_of_tags=given is None)
+
+
+def _refuse_selection(source: Source) -> None:
+    """Refuse a file that says that it is a selection: it holds only ones, so its metrics would look plausible."""
+    contents = source.contents
+    if contents is not None and contents.ranking is not None and (contents.matrix.data == 1).all():
+        msg = (
+            f"truth must be true labels. Got {source.path}, which holds a selection with the order of its labels. "
+            "Give truth first, then the selection: evaluate(truth, selection), tailwise evaluate TRUTH SELECTION."
+        )
+        raise FileError(msg)
 
 
 def read_selection(selection: Any, truth: Source, columns: dict[str, str]) -> tuple[Source, Chosen]:

@@ -134,7 +134,7 @@ class Run:
         save_priors(folder / "priors.npz", self.priors)
         if self.label_names is not None:
             save_label_names(folder / "labels.txt", self.label_names)
-            _write_names(folder / "selection.tsv", self.selection, self.label_names, self.instance_names)
+            self._save_by_name(folder / "selection.tsv")
         if self.instance_names is not None:
             with written_beside(folder / INSTANCES) as file:
                 file.writelines(f"{_in_one_field(name)}\n".encode() for name in self.instance_names)
@@ -143,6 +143,10 @@ class Run:
                 file.write(config.encode())
         self.record["files"] = sorted([RUN_RECORD, *(each.name for each in folder.iterdir() if each.is_file())])
         write_json(folder / RUN_RECORD, self.record)
+
+    def _save_by_name(self, path: Path) -> None:
+        names: dict[str, Any] = {"label_names": self.label_names, "instance_names": self.instance_names}
+        save_selection(path, self.selection, probabilities=self.probabilities, **names)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Run:
@@ -205,13 +209,3 @@ def _read_selection(found: RunFolder) -> Selection:
 def _in_one_field(value: Any) -> str:
     """Return a value as text without tabs and line breaks."""
     return " ".join(str(value).split())
-
-
-def _write_names(path: Path, selection: Selection, names: LabelNames, ids: Ids | None) -> None:
-    with written_beside(path) as file:
-        file.write(b"instance\trank\tlabel\tname\n")
-        for i, row in enumerate(selection.labels):
-            instance = i if ids is None else _in_one_field(ids[i])
-            for rank, j in enumerate(row[row >= 0], start=1):
-                words = dict.fromkeys((names.ids[j], names.title_of(j)))  # once if they are equal
-                file.write(f"{instance}\t{rank}\t{j}\t{' '.join(words).replace(chr(9), ' ')}\n".encode())

@@ -181,8 +181,8 @@ class LabelExplanation:
         """Return a summary in one sentence."""
         training = "" if self.training is None else f", {self.training:,} in training"
         return (
-            f"{self.name} is chosen for {self.times_chosen:,} of {_count(self.n_candidates, 'instance')} with a "
-            f"probability for it; {self.expected:.3g} are expected to have it{training}."
+            f"{self.name} is chosen for {self.times_chosen:,} of {_count(self.n_candidates, 'instance')} that could "
+            f"have it; {self.expected:.3g} are expected to have it{training}."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from tailwise.utilities.utility import Batch, LabelWeights, Mixture, SingleUtili
 
 # With larger weights, sums and products could overflow.
 LARGEST_WEIGHT = 1e100
+COMPARED = 50_000  # names, at most, to suggest one
 
 
 class GivenWeights(LabelWeights):
@@ -167,6 +170,15 @@ def _sum(terms: list[tuple[float, SingleUtility]]) -> Utility:
     return terms[0][1] if len(terms) == 1 and terms[0][0] == 1.0 else Mixture(terms)
 
 
+def _suggest_label(key: Any, batch: Batch) -> str:
+    """Say what to do about an unknown label."""
+    if not batch.label_names:
+        return "Use label numbers, or give the names of all labels in a labels.txt next to the probabilities."
+    known = [str(name) for name in islice(batch.label_names, COMPARED)]
+    near = get_close_matches(str(key), known, n=1)
+    return f"Did you mean {near[0]!r}?" if near else f"They name {', '.join(map(repr, known[:3]))}, for instance."
+
+
 def _number_of(key: Any, batch: Batch) -> int:
     """Return the number of a label that is given by its id or, if that is unknown, by number."""
     if (number := batch.number_of(key)) is not None:
@@ -178,9 +190,6 @@ def _number_of(key: Any, batch: Batch) -> int:
         return int(key)
     number = batch.number_of(str(key))
     if number is None:
-        msg = (
-            f"The utility names the label {key!r}, which the probabilities do not name. "
-            "Use label numbers, or give the names of all labels in a labels.txt next to the probabilities."
-        )
+        msg = f"The utility names the label {key!r}, which the probabilities do not name. {_suggest_label(key, batch)}"
         raise UtilityError(msg)
     return number

@@ -257,6 +257,8 @@ class Mixture(Utility):
         return " + ".join(f"{factor:.12g}*{term!r}" for factor, term in self._terms) or "0"
 
     def __str__(self) -> str:
+        if len(self._terms) == 1 and self._terms[0][0] == 1:
+            return str(self._terms[0][1])
         return " + ".join(f"{factor:.12g}*{term}" for factor, term in self._terms) or "0"
 
 

@@ -6,20 +6,24 @@ whose errors name the row and the column. A row without a label and a probabilit
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import is_compressed, opened, opened_text, without_packing, written_text
+from tailwise.datasets.formats.ordered_rows import refuse_empty
 from tailwise.datasets.formats.table_entries import LongFile, Unreadable, find_columns
 from tailwise.datasets.formats.table_rows import ROWS, list_rows
 from tailwise.errors import FileError, InputError
+from tailwise.inputs.table_columns import PARTS, USUAL
+from tailwise.inputs.tags import LABEL_COLUMNS, split_names
 from tailwise.inputs.value_numbers import text_buffers
 from tailwise.kernels.text_numbers import parse_integers
 
@@ -31,6 +35,9 @@ __all__ = ["decode_line", "list_fields", "open_csv", "read_header", "write_csv",
 BLOCK = 1 << 23  # bytes that pyarrow converts at a time
 INTEGER = "^(0|-?[1-9][0-9]{0,18})$"  # as Python writes it, so that ids such as 007 stay text
 FIELD = 1 << 24  # characters of the longest field
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+USUAL_NAMES = frozenset(name for names in PARTS.values() for name in names)
+DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 
 
 def read_header(path: Any) -> tuple[list[str], str]:
@@ -45,7 +52,18 @@ def read_header(path: Any) -> tuple[list[str], str]:
 def open_csv(path: Any, columns: Any = None) -> LongFile:
     """Open a file with a row per entry."""
     names, mark = read_header(path)
-    found, is_plain, messages = find_columns(path, names, columns)
+    header = mark.join(tuple(USUAL.values())[: max(2, len(names))])
+    remedy = f"Add a line before it: {header!r}, for instance."
+    if _is_entry(names, columns):
+        _refuse_entry(path, mark.join(names), remedy)
+    if not names:
+        _refuse_nothing(path)
+    columns = _with_label_column(names, columns)
+    hint = f" If the first line is an entry, the file has no header. {remedy}"
+    found, is_plain, messages = find_columns(path, names, columns, hint)
+
+    if found["label"] in LABEL_COLUMNS and found.keys() <= {"instance", "label"}:
+        return LongFile(path, found, is_plain, {}, lambda as_text: _read_lists(path, found, mark), None, messages)
 
     def read_batches(as_text: frozenset[str]) -> Iterator[dict[str, Any]]:
         return _read_by_arrow(path, found, mark, names, as_text) if _has_arrow() else read_plainly(as_text)
@@ -54,6 +72,48 @@ def open_csv(path: Any, columns: Any = None) -> LongFile:
         return _read_plainly(path, found, mark, as_text)
 
     return LongFile(path, found, is_plain, {}, read_batches, read_plainly, messages)
+
+
+def _with_label_column(names: list[str], columns: Any) -> Any:
+    """Name the column of several labels that a file of documents has in place of one label in each row."""
+    several = next((name for name in names if name in LABEL_COLUMNS), None)
+    if columns is not None or several is None or any(name.lower() in PARTS["label"] for name in names):
+        return columns
+    return {"label": several}
+
+
+def _read_lists(path: Any, columns: dict[str, str], mark: str) -> Iterator[dict[str, Any]]:
+    """Read rows of a document and its labels, as entries with ids."""
+    for parts in _read_plainly(path, columns, mark, frozenset(("instance", "label"))):
+        is_empty = parts.get("is_empty", np.zeros(len(parts["instance"]), dtype=bool))
+        fields = iter(parts["label"])
+        lists = [[] if nothing else split_names(next(fields)) for nothing in is_empty.tolist()]
+        rows = [(i, name) for i, names in zip(parts["instance"], lists, strict=True) for name in names or [""]]
+        yield {
+            "instance": [instance for instance, _ in rows],
+            "label": [name for _, name in rows if name],
+            "is_empty": np.array([not name for _, name in rows], dtype=bool),
+        }
+
+
+def _is_entry(names: list[str], columns: Any) -> bool:
+    """Whether the first line looks like an entry: a column that is read is a number, and not that of its place."""
+    given = columns.values() if isinstance(columns, Mapping) else columns
+    if given is None:
+        is_usual = not {name.lower() for name in names}.isdisjoint(USUAL_NAMES)
+        given = () if is_usual else names
+    return any(name in names and _is_number(name) and name != str(names.index(name)) for name in given)
+
+
+def _refuse_entry(path: Any, line: str, remedy: str) -> NoReturn:
+    msg = f"{path} must begin with a header, the names of its columns. Got {line!r:.80}, which looks like an entry. "
+    raise FileError(msg + remedy)
+
+
+def _refuse_nothing(path: Any) -> None:
+    with opened_text(path) as file:
+        if not file.read(1):
+            refuse_empty(path)
 
 
 def _has_arrow() -> bool:
@@ -174,11 +234,13 @@ def decode_line(path: Any, line: bytes) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        came = line[max(0, error.start - 20) : error.start + 20].decode("latin-1")
+        came = repr(line[max(0, error.start - 20) : error.start + 20].decode("latin-1"))
+        guess, name = "If it has another encoding, Latin-1 for instance, convert it", "latin1"
+        if line.startswith(UTF_16):
+            came, guess, name = "UTF-16", "Convert it", "utf-16"
         target = f"utf8{os.path.splitext(without_packing(path))[1]}"
         msg = (
-            f"{path} must be UTF-8 text. Got {came!r}, which is not. If it has another encoding, Latin-1 for "
-            f"instance, convert it: iconv -f latin1 -t utf-8 {path} > {target}"
+            f"{path} must be UTF-8 text. Got {came}, which is not. {guess}: iconv -f {name} -t utf-8 {path} > {target}"
         )
         raise FileError(msg) from error
 
@@ -191,7 +253,12 @@ def _check_row(path: Any, number: int, row: dict[str, str], columns: dict[str, s
             if value == "" and (part == "instance" or not is_empty):
                 _refuse(path, number, f"an id in the column {column}", "nothing")
         elif not is_empty and not _is_number(value):
-            _refuse(path, number, f"a number in the column {column}", repr(value))
+            came = repr(value)
+            if DECIMAL_COMMA.fullmatch(value):
+                came += (
+                    f", with a decimal comma. Write points in the whole column, {value.replace(',', '.')} for instance"
+                )
+            _refuse(path, number, f"a number in the column {column}", came)
     return row
 
 

@@ -20,7 +20,7 @@ from tailwise.datasets.formats.text_lines import (
     read_texts,
 )
 from tailwise.errors import FileError
-from tailwise.inputs.tags import split_uris
+from tailwise.inputs.tags import LABEL_COLUMNS, split_names, split_uris
 from tailwise.inputs.texts import check_texts
 
 __all__ = [
@@ -32,8 +32,6 @@ __all__ = [
     "read_new_texts",
 ]
 
-LABEL_COLUMNS = ("labels", "subjects", "subject_uris", "tags")
-MARKS = re.compile(r"[;|\n]")  # between labels in a field of a table
 NUMBERS = re.compile(rb"[-+0-9.,:eE\s]*(#.*)?")
 SHARED = frozenset({".txt", ".csv", ".tsv", ".jsonl"})  # suffixes of both texts and matrices
 
@@ -49,7 +47,7 @@ def read_labelled_texts(path: str | os.PathLike[str], text: str = COLUMN, labels
     """Read texts and labels of a file; `text` and `labels` are columns of tables and keys of JSON lines.
 
     Several columns of texts are separated by commas. Labels are a list in JSON lines; in a table they are separated by
-    ``;`` or ``|``, URIs also by blanks.
+    ``;`` or ``|``, URIs also by blanks and commas.
     """
     kind = os.path.splitext(without_packing(path))[1]
     if kind == ".tsv" and is_corpus(path):
@@ -58,7 +56,7 @@ def read_labelled_texts(path: str | os.PathLike[str], text: str = COLUMN, labels
         pairs = list(_list_records(path, text, labels))
     elif kind in (".csv", ".tsv"):
         own = find_label_column(path, read_header_of(path), labels)
-        pairs = [(words, _split(field)) for words, field in list_column(path, text, own)]
+        pairs = [(words, split_names(field)) for words, field in list_column(path, text, own)]
     else:
         msg = f"{path} must hold texts and labels, as .csv, .tsv or .jsonl. Got {kind or 'no suffix'!r}. Rename it."
         raise FileError(msg)
@@ -136,9 +134,3 @@ def _refuse_record(path: Any, number: int, key: str, found: Any) -> NoReturn:
         "Fix it, or name the key: --label-column NAME."
     )
     raise FileError(msg)
-
-
-def _split(field: str) -> list[str]:
-    """Split a field of labels; URIs are also separated by blanks."""
-    names = [name.strip() for name in MARKS.split(field)]
-    return list(dict.fromkeys(each for name in names if name for each in split_uris(name)))

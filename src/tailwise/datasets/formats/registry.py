@@ -281,9 +281,8 @@ def find_format(path: str | os.PathLike[str], name: str | None = None) -> Format
 
 def find_format_to_write(path: str | os.PathLike[str], parts: frozenset[str], name: str | None = None) -> Format:
     """Find the first format for a path that can hold the given parts; label names are dropped if necessary."""
-    formats = _formats_of(path, name)
+    formats = _formats_of(path, name, to_write=True)
     needed = parts - {NAMES}
-    formats = [each for each in formats if each.write is not None] or formats
     for each in formats:
         if needed <= each.holds and each.write and (FEATURES in needed or FEATURES not in each.holds):
             return each
@@ -298,19 +297,21 @@ def find_format_to_write(path: str | os.PathLike[str], parts: frozenset[str], na
     raise InputError(msg)
 
 
-def _formats_of(path: str | os.PathLike[str], name: str | None) -> list[Format]:
+def _formats_of(path: str | os.PathLike[str], name: str | None, *, to_write: bool = False) -> list[Format]:
     if name is not None:
         check_choice("format", name, tuple(each.name for each in FORMATS))
         return [each for each in FORMATS if each.name == name]
     ending, is_packed = without_packing(path), is_compressed(path)
-    able = [each for each in FORMATS if each.is_text or not is_packed]
+    able = [each for each in FORMATS if (each.is_text or not is_packed) and (each.write is not None or not to_write)]
     matches = [
         (max(map(len, fits)), each) for each in able if (fits := [s for s in each.suffixes if ending.endswith(s)])
     ]
     if not matches:
-        known = ", ".join(dict.fromkeys(f"{each.suffixes[0]} ({each.title})" for each in able))
+        titles = {each.suffixes[0]: each.title for each in reversed(able)}  # the first one of each suffix
+        known = ", ".join(f"{suffix} ({titles[suffix]})" for suffix in dict.fromkeys(each.suffixes[0] for each in able))
         where = f" before {os.path.splitext(path)[1]}" if is_packed else ""
-        msg = f"path must end in a known suffix{where}: {known}. Got {path}. Rename or convert the file."
+        remedy = "Choose one of these." if to_write else "Rename or convert the file; of a folder, give a pattern."
+        msg = f"path must end in a known suffix{where}: {known}. Got {path}. {remedy}"
         raise FileError(msg)
     longest = max(length for length, _ in matches)
     return [each for length, each in matches if length == longest]

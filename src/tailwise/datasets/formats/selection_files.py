@@ -24,7 +24,14 @@ from tailwise.inputs.matrices import tidy_csr
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["check_writable_target", "load_selection", "names_to_write", "save_selection", "save_with_ids"]
+__all__ = [
+    "check_holds_ids",
+    "check_writable_target",
+    "load_selection",
+    "names_to_write",
+    "save_selection",
+    "save_with_ids",
+]
 
 Path = str | os.PathLike[str]
 INSTANCES_AT_ONCE = 1 << 16
@@ -133,19 +140,33 @@ class _Written(NamedTuple):
 def save_with_ids(path: Path, chosen: Chosen, probabilities: NDArray | None, format: str | None = None) -> None:
     """Write a selection with its ids, and the probability of each slot; refuse a format that cannot hold ids."""
     ids, names = chosen.instance_ids, chosen.label_names
-    found = find_format_to_write(path, frozenset({RANKING}), format)
-    if (ids is not None or names is not None) and not (NAMES in found.holds and (ids is None or found.names_instances)):
-        msg = (
-            f"{path} must have a format that holds ids. {found.title} does not. Use .parquet or .jsonl, or write the "
-            "numbers alone: tailwise.save(path, selection.to_csr())."
-        )
-        raise InputError(msg)
+    alone = ", or write the numbers alone: tailwise.save(path, selection.to_csr())"
+    check_holds_ids(path, ids, names, format, otherwise=alone)
     scores = None
     if probabilities is not None:
         is_used = chosen.labels != EMPTY
         rows, labels = np.nonzero(is_used)[0], chosen.labels[is_used]
         scores = sp.coo_array((probabilities[is_used], (rows, labels)), shape=chosen.shape).tocsr()
     save_selection(path, chosen, probabilities=scores, label_names=names, instance_names=ids, format=format)
+
+
+def check_holds_ids(
+    path: Path, ids: Ids | None, names: Ids | None, format: str | None = None, *, otherwise: str = ""
+) -> None:
+    """Refuse a path whose format cannot hold ids that a selection has."""
+    found = find_format_to_write(path, frozenset({RANKING}), format)
+    names_rows, names_labels = _say_more(ids), _say_more(names)
+    if (names_rows or names_labels) and not (NAMES in found.holds and (found.names_instances or not names_rows)):
+        msg = (
+            f"{path} must have a format that holds ids. {found.title} does not. Use .parquet, .jsonl or .csv"
+            f"{otherwise}."
+        )
+        raise InputError(msg)
+
+
+def _say_more(ids: Ids | None) -> bool:
+    """Whether ids are other than the numbers 0, 1, 2, ... of rows or columns."""
+    return ids is not None and not np.array_equal(ids.values, np.arange(len(ids)))
 
 
 def check_writable_target(path: Path, *, overwrite: bool = True, format: str | None = None) -> None:

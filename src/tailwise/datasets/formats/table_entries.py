@@ -71,8 +71,11 @@ class FoundColumns(NamedTuple):
     messages: tuple[str, ...]
 
 
-def find_columns(path: Any, names: list[Any], columns: Any) -> FoundColumns:
-    """Map parts to the columns of a file, and decide whether integers are row and column numbers, or ids."""
+def find_columns(path: Any, names: list[Any], columns: Any, hint: str = "") -> FoundColumns:
+    """Map parts to the columns of a file, and decide whether integers are row and column numbers, or ids.
+
+    The error about missing columns ends with the hint.
+    """
     twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
     if twice is not None:
         msg = f"{path} must have unique column names. Got {twice} twice. Drop or rename one of them."
@@ -86,7 +89,7 @@ def find_columns(path: Any, names: list[Any], columns: Any) -> FoundColumns:
             f"{path} must have the columns instance and label (and, optionally, probability and rank). "
             f"Missing: {', '.join(missing)}. It has {list_columns(names)}. Say which they are, for instance "
             f"{', '.join(f'{part}={own[part]!r}' for part in own)} (--columns {','.join(own.values())}; load: "
-            f"columns={tuple(own.values())})."
+            f"columns={tuple(own.values())}).{hint}"
         )
         raise FileError(msg)
     named = () if columns is None else columns if isinstance(columns, Mapping) else tuple(found)[: len(columns)]

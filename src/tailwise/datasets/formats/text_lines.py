@@ -6,6 +6,7 @@ Several columns, such as "title,abstract", make one text, a line for each that i
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -23,10 +24,12 @@ __all__ = [
     "list_objects",
     "read_header_of",
     "read_ids",
+    "read_names",
     "read_texts",
 ]
 
 COLUMN = "text"
+OF_NUMBERS = re.compile(r"\S*:[-+.\deE]+|\d+[\s,]+\d[\s,\d]*")  # label:score, or several numbers
 ID_COLUMNS = ("id", "doc_id", "document_id", "record_id")
 
 
@@ -42,6 +45,14 @@ def read_texts(path: str | os.PathLike[str], column: str = COLUMN) -> list[str]:
         _refuse_blank_lines(path, texts)
     with input_errors_of(path):
         return check_texts(texts)
+
+
+def read_names(path: str | os.PathLike[str]) -> list[str]:
+    """Read a .txt file of names, one per line; empty for any other file, such as one of labels with scores."""
+    if not without_packing(path).endswith(".txt"):
+        return []
+    names = [line.strip() for line in _read_lines(path) if line.strip()]
+    return [] if any(OF_NUMBERS.fullmatch(part) for name in names for part in (name, *name.split())) else names
 
 
 def read_ids(path: str | os.PathLike[str], column: str = COLUMN) -> list[str] | None:
