@@ -225,3 +225,19 @@ def test_converting_takes_names_from_beside(output):
     assert sorted(load_contents(output).label_names) == ["hot milk", "jam", "tea"]
     assert main(["convert", "chosen.npz", "out.txt", "--quiet"]) == 0  # which holds no names with blanks
     assert load_selection("out.txt").labels.tolist() == [[2, 0], [1, -1]]
+
+
+def test_ids_of_digits_are_not_taken_for_row_numbers(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [("3", "a", 0.9), ("3", "b", 0.2), ("1", "b", 0.8), ("1", "a", 0.3)]
+    lines = [json.dumps({"instance": i, "label": j, "probability": p}) for i, j, p in rows]
+    (tmp_path / "p.jsonl").write_text("\n".join(lines) + "\n")
+    truth = [json.dumps({"instance": i, "label": j}) for i, j in (("1", "b"), ("3", "a"))]
+    (tmp_path / "truth.jsonl").write_text("\n".join(truth) + "\n")
+    for name in ("s.csv", "s.jsonl"):
+        assert main(["select", "p.jsonl", "-u", "precision", "-k", "1", "-o", name, "--quiet"]) == 0
+    assert (tmp_path / "s.csv").read_text().startswith("instance_id,label,")
+    assert main(["evaluate", "truth.jsonl", "s.csv", "-m", "precision"]) == 2
+    assert "The ids of selection are integers (3, 1), those of truth are text" in capsys.readouterr().err
+    assert main(["evaluate", "truth.jsonl", "s.jsonl", "-m", "precision"]) == 0
+    assert capsys.readouterr().out.endswith("precision  1.0000\n")

@@ -58,8 +58,11 @@ def _rows_of(contents: Contents, n_before: int) -> Iterator[RowsOfTable]:
 
 
 def _head(part: str, ids: Ids | None) -> str:
-    """Return the name of a column; integer ids get another one, so that readers do not take them for numbers."""
-    return part if ids is None or ids.values.dtype.kind not in "iu" else f"{part}_id"
+    """Return the name of a column; ids that look like integers get another one, which marks them as ids for readers."""
+    if ids is None or not len(ids):
+        return part
+    look_like_integers = ids.values.dtype.kind in "iu" or all(str(each).isdecimal() for each in ids)
+    return f"{part}_id" if look_like_integers else part
 
 
 def plain_values(values: Any) -> list[Any]:
