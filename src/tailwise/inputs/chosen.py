@@ -29,7 +29,7 @@ class Chosen:
     Attributes
     ----------
     labels : ndarray of int32, shape (n, k)
-        One row per instance, padded at its end with :data:`EMPTY` (-1) if it has fewer labels.
+        One row per instance, padded at its end with :data:``EMPTY`` (-1) if it has fewer labels.
     n_labels : int
         Number of labels m.
     is_ranked : bool
