@@ -98,7 +98,9 @@ def _finish(folder: Path, command: str) -> float:
     assert process.returncode == 0, f"{command}: {err}"
     assert _find_mine(folder)[: len(mine)] == mine, f"{command} removed a file of others"
     for name in MINE:
-        if (folder / name).parent.is_dir():
+        place = (folder / name).parent
+        # Not where a killed command has only begun: such a folder would no longer be its own.
+        if place == folder or any(place.glob("*.json")):
             (folder / name).write_text("mine")
     return time.monotonic() - start
 
