@@ -113,3 +113,30 @@ def test_a_call_that_was_killed_ends_with_the_same_labels(tmp_path, utility, sta
         tw.select(matrix, utility, 2, method="global", checkpoint=tmp_path, on_pass=kill)
     resumed = tw.select(matrix, utility, 2, method="global", checkpoint=tmp_path)
     assert resumed.labels.tobytes() == tw.select(matrix, utility, 2, method="global").labels.tobytes()
+
+
+class Recording(Threads):
+    """Notes the groups of every pass that is shared, as a cluster is told of them."""
+
+    def __init__(self):
+        super().__init__(2)
+        self.passes = []
+
+    def shares(self, n_entries):
+        return True
+
+    def begin(self, recipe, groups):
+        self.passes.append(groups)
+
+
+@pytest.mark.parametrize("n_instances", [1500, 1479])
+def test_instances_of_a_group_ascend(n_instances):
+    """Also those of the greedy warm-up, whose groups are smaller: engines search in them."""
+    engine = Recording()
+    matrix = zipf_candidates(n_instances, 120, 40, seed=3)
+    found = tw.select(matrix, "macro-f1", K, method="ascent", engine=engine)
+    assert max(map(len, engine.passes)) > 8  # the warm-up's
+    for groups in engine.passes:
+        assert all((np.diff(group) > 0).all() for group in groups)
+        assert np.array_equal(np.sort(np.concatenate(groups)), np.arange(n_instances))
+    np.testing.assert_array_equal(found.labels, tw.select(matrix, "macro-f1", K, method="ascent").labels)
