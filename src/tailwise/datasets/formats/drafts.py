@@ -24,6 +24,8 @@ PATTERN = ".tailwise-*.part"
 CONTENT = "content"
 ATTEMPTS = 10
 SECONDS_TO_LOCK = 60.0  # a draft that has not been locked after this time is abandoned
+# How often the removal of a draft that is being written to is tried.
+ATTEMPTS = 5
 
 _open_drafts: set[Path] = set()  # drafts held by this process
 
@@ -93,7 +95,10 @@ def remove_leftovers(parent: Path) -> None:
 def remove_open_drafts() -> None:
     """Remove the drafts that this process holds, because it is about to end."""
     for draft in tuple(_open_drafts):
-        shutil.rmtree(draft, ignore_errors=True)
+        for _ in range(ATTEMPTS):  # another thread may still be writing to it
+            shutil.rmtree(draft, ignore_errors=True)
+            if not draft.exists():
+                break
 
 
 @contextmanager
