@@ -106,7 +106,7 @@ def test_methods_need_no_memory_for_all_candidates(tmp_path, source, matrix, mon
 def test_top_and_excluded_pairs_need_no_memory_for_all_candidates(source, store, matrix, monkeypatch, at_once):
     for module in (candidates, excluded_pairs):
         monkeypatch.setattr(module, "ENTRIES_IN_BLOCK", at_once)
-    pairs = sp.random_array(matrix.shape, density=0.3, rng=np.random.default_rng(0), format="csr") > 0
+    pairs = sp.csr_array(np.random.default_rng(0).random(matrix.shape) < 0.3)
     wanted = [tw.Candidates.of(matrix, top=4)]
     wanted.append(excluded_pairs.set_aside(wanted[0], excluded_pairs.read_excluded(pairs, wanted[0])))
     monkeypatch.setattr(scratch, "LEAST_MAPPED", 1)

@@ -18,9 +18,9 @@ TRUTH = (MATRIX > 0.5).astype(int)
 USERS, ITEMS = [f"u{i}" for i in range(6)], [f"i{j}" for j in range(5)]
 
 
-def make_long(matrix):
+def make_long(matrix, users=USERS, items=ITEMS):
     rows, labels = np.nonzero(matrix)
-    columns = {"user_id": np.array(USERS)[rows], "item_id": np.array(ITEMS)[labels], "score": matrix[rows, labels]}
+    columns = {"user_id": np.array(users)[rows], "item_id": np.array(items)[labels], "score": matrix[rows, labels]}
     return pd.DataFrame(columns)
 
 
@@ -69,7 +69,7 @@ def test_positions_that_somebody_chose_need_no_warning():
     wide = pd.DataFrame(MATRIX, index=USERS, columns=ITEMS)
     selection = tw.select(wide, "macro-f1", 2)
     assert dict(tw.evaluate(TRUTH, selection)) == dict(tw.evaluate(TRUTH, tw.select(MATRIX, "macro-f1", 2)))
-    numbered = make_long(MATRIX).replace(dict(zip(USERS + ITEMS, [*range(6), *range(5)], strict=True)))
+    numbered = make_long(MATRIX, range(6), range(5))
     tw.evaluate(TRUTH, tw.select(numbered, "macro-f1", 2))
     chosen = tw.select(make_long(MATRIX), "macro-f1", 2)
     tw.expected_utility(make_long(MATRIX), "macro-f1", chosen)
