@@ -17,7 +17,7 @@ from tailwise.datasets import convert, zipf_candidates
 from tailwise.datasets.formats import store_by_label, stored_arrays
 from tailwise.engines import Threads
 from tailwise.errors import FileError, InputError, MachineError
-from tailwise.inputs import candidates, excluded_pairs, matrices, scratch
+from tailwise.inputs import candidates, excluded_pairs, matrices, scratch, top_candidates
 from tailwise.inputs.label_names import LabelNames
 from tailwise.selection import label_moves
 from tailwise.selection.problem import Request
@@ -104,7 +104,7 @@ def test_methods_need_no_memory_for_all_candidates(tmp_path, source, matrix, mon
 
 @pytest.mark.parametrize("at_once", [20, 1 << 22], ids=["blocks", "whole"])
 def test_top_and_excluded_pairs_need_no_memory_for_all_candidates(source, store, matrix, monkeypatch, at_once):
-    for module in (candidates, excluded_pairs):
+    for module in (top_candidates, excluded_pairs):
         monkeypatch.setattr(module, "ENTRIES_IN_BLOCK", at_once)
     pairs = sp.csr_array(np.random.default_rng(0).random(matrix.shape) < 0.3)
     wanted = [tw.Candidates.of(matrix, top=4)]

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailwise.engines import Threads
 from tailwise.errors import InputError
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import is_integer
@@ -441,3 +442,18 @@ def test_a_size_that_nothing_can_have(top):
         Candidates.of(np.eye(3), top=top)
     rule = "top must be an integer of at most 9223372036854775807."
     assert str(caught.value) == f"{rule} Got {top}. Omit it to keep every candidate."
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_labels_are_surveyed_by_any_number_of_threads(workers):
+    rng = np.random.default_rng(0)
+    matrix = sp.random_array((700, 90), density=0.5, rng=rng, format="csr", dtype=np.float32)
+    candidates = Candidates.of(matrix)
+    with Threads(workers) as threads:
+        sums, by_label = candidates.sum_up(threads), candidates.survey(threads)
+    one_by_one = np.zeros(90)
+    for label, value in zip(matrix.indices, matrix.data, strict=True):
+        one_by_one[label] += value
+    np.testing.assert_array_equal(sums, one_by_one)
+    np.testing.assert_array_equal(by_label.largest, matrix.max(axis=0).toarray().ravel())
+    np.testing.assert_array_equal(by_label.sizes, np.bincount(matrix.indices, minlength=90))

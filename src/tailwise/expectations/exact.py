@@ -12,8 +12,9 @@ from tailwise.expectations.distributions import expect_by_probabilities
 from tailwise.expectations.expectation import NO_LABELS, NO_LAWS, NO_NODES, ONE_THREAD, Recipe
 from tailwise.expectations.quadrature import Quadrature
 from tailwise.expectations.terms import (
+    Picked,
     check_terms,
-    count_positions,
+    count_picked,
     gather,
     list_blocks,
     make_terms,
@@ -35,7 +36,6 @@ from tailwise.utilities.utility import Batch, Mixture, Utility
 
 # Labels with more expected positives have no laws. For the others, less than 1e-9 of a law lies beyond the width.
 MOST_EXPECTED, LAW_WIDTH = 8.0, 32
-INSTANCES_AT_ONCE = 1 << 20
 # Labels that are placed anew at a time.
 PLACED_AT_ONCE = 1 << 14
 NO_BLOCKS = np.empty(0, dtype=np.int64)
@@ -92,18 +92,19 @@ class Exact:
         return state
 
     def count(self, positions: NDArray, others: NDArray = NO_LABELS, rows: Rows | None = None) -> State:
-        rows = self.candidates.rows if rows is None else rows
-        q = self._count_labels(positions, rows) + np.bincount(others, minlength=self.candidates.n_labels)
-        return self._count(positions, others, self._place_nodes(q + self.context.q), rows)
+        picked = Picked(self.candidates.rows if rows is None else rows, positions, self._engine)
+        q = self._count_labels(picked) + np.bincount(others, minlength=self.candidates.n_labels)
+        return self._count(positions, picked, others, self._place_nodes(q + self.context.q))
 
     def recount(self, state: State, positions: NDArray) -> State:
         if not self.uses_nodes or self._has_context():
             return self.count(positions)
-        nodes, q = state.nodes, np.maximum(1.0, self._count_labels(positions, self.candidates.rows))
+        picked = Picked(self.candidates.rows, positions, self._engine)
+        nodes, q = state.nodes, np.maximum(1.0, self._count_labels(picked))
         self._place_again(nodes, ~self._quadrature.fits(q, nodes.placed_for), q)
         nodes.linear[:, kernels.SUM] = 0.0
         nodes.linear[:, kernels.WEIGHT], nodes.product[:, kernels.PRODUCT] = _split_blank(nodes)
-        return self._count(positions, NO_LABELS, nodes, self.candidates.rows)
+        return self._count(positions, picked, NO_LABELS, nodes)
 
     def fits(self, state: State) -> bool:
         return not (self.uses_nodes and self._find_misfits(state).any())
@@ -113,7 +114,7 @@ class Exact:
             return
         is_wanted = self._find_misfits(state)
         self._place_again(state.nodes, is_wanted, np.maximum(1.0, state.counts[:, totals.Q]))
-        self._count_nodes(positions, state.nodes, is_wanted, self.candidates.rows)
+        self._count_nodes(Picked(self.candidates.rows, positions, self._engine), state.nodes, is_wanted)
         totals.refresh(self.terms, state)
 
     def value(self, state: State) -> float:
@@ -180,20 +181,18 @@ class Exact:
         """Find labels whose nodes were placed for a different number of instances from what they have."""
         return ~self._quadrature.fits(np.maximum(1.0, state.counts[:, totals.Q]), state.nodes.placed_for)
 
-    def _count_labels(self, positions: NDArray, rows: Rows) -> NDArray:
+    def _count_labels(self, picked: Picked) -> NDArray:
         """Count the instances that each label is selected for."""
-        counts = np.zeros(self.candidates.n_labels, dtype=np.int64)
-        for first in range(0, positions.shape[0], INSTANCES_AT_ONCE):  # avoids an array as large as all positions
-            part = positions[first : first + INSTANCES_AT_ONCE]
-            selected = (rows.indptr[first : first + part.shape[0], None] + part)[part >= 0]
-            counts += np.bincount(rows.labels[selected], minlength=counts.size)
-        return counts
+        counts = np.zeros(self.candidates.n_labels + 1, dtype=np.int64)
+        for labels, _ in picked:
+            counts += np.bincount(labels + 1, minlength=counts.size)  # empty slots, -1, come first
+        return counts[1:]
 
-    def _count(self, positions: NDArray, others: NDArray, nodes: kernels.Nodes, rows: Rows) -> State:
+    def _count(self, positions: NDArray, picked: Picked, others: NDArray, nodes: kernels.Nodes) -> State:
         """Make the state of a selection, with nodes in which nothing is selected yet."""
-        self._count_nodes(positions, nodes, ALL_LABELS, rows)
+        self._count_nodes(picked, nodes, ALL_LABELS)
         state = self._start_state(positions, nodes)
-        count_positions(rows, positions, others, self.terms, state)
+        count_picked(picked, others, self.terms, state)
         raise_failure(self.utility)
         return state
 
@@ -206,6 +205,7 @@ class Exact:
         """Place nodes for labels that are selected q times in total, at least once, as a label may be selected soon."""
         if not self.uses_nodes:
             return NO_NODES
+        self.candidates.survey(self._engine)  # which placing needs, on all threads
         q = np.maximum(1.0, q)
         nodes = self._quadrature.place(np.arange(q.size), q, kernels.SUM + 1)._replace(placed_for=q)
         self._quadrature.multiply(nodes, ALL_LABELS)
@@ -226,13 +226,18 @@ class Exact:
         np.copyto(weights, nodes.linear[:, kernels.WEIGHT], where=is_wanted[:, None])
         np.copyto(products, nodes.product[:, kernels.PRODUCT], where=is_wanted[:, None])
 
-    def _count_nodes(self, positions: NDArray, nodes: kernels.Nodes, is_wanted: NDArray, rows: Rows) -> None:
-        engine = self._engine
-        if self.uses_nodes and positions.size:
-            engine.share(
-                self.candidates.split_labels(engine.workers),
-                lambda _, first, last: kernels.count_nodes(rows, positions, nodes, is_wanted, first, last),
-            )
+    def _count_nodes(self, picked: Picked, nodes: kernels.Nodes, is_wanted: NDArray) -> None:
+        """Add the selected instances to the nodes of labels; (0,) for all."""
+        edges = self.candidates.split_labels(self._engine.workers)
+        for labels, values in picked if self.uses_nodes else ():
+            self._count_block(labels, values, nodes, is_wanted, edges)
+
+    def _count_block(
+        self, labels: NDArray, values: NDArray, nodes: kernels.Nodes, is_wanted: NDArray, edges: list[int]
+    ) -> None:
+        self._engine.share(
+            edges, lambda _, first, last: kernels.count_nodes(labels, values, nodes, is_wanted, first, last)
+        )
 
     def _make_laws(self, positions: NDArray) -> Laws:
         """Make the laws of hits and misses of every label with few expected positives."""

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from tailwise.engines import Engine
 from tailwise.expectations.expectation import NO_LABELS, NO_NODES, ONE_THREAD, Recipe
 from tailwise.expectations.terms import (
+    Picked,
     check_terms,
-    count_positions,
+    count_picked,
     gather,
     make_terms,
     make_worth,
@@ -57,7 +58,8 @@ class SemiEmpirical:
 
     def count(self, positions: NDArray, others: NDArray = NO_LABELS, rows: Rows | None = None) -> State:
         state = start_state(self.batch, self.context)
-        count_positions(self.candidates.rows if rows is None else rows, positions, others, self.terms, state)
+        rows = self.candidates.rows if rows is None else rows
+        count_picked(Picked(rows, positions, self._engine), others, self.terms, state)
         raise_failure(self.utility)
         return state
 

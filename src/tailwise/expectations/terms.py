@@ -5,7 +5,7 @@ A utility that no expectation supports is refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from tailwise.kernels.curvature import AFFINE, PROPORTIONAL
 from tailwise.kernels.label_state import CURVATURE, State, Terms
 from tailwise.kernels.laws import Laws
 from tailwise.kernels.nodes import Nodes
-from tailwise.kernels.rows import Rows, find_positions
+from tailwise.kernels.rows import Rows, find_positions, pick_entries
 from tailwise.kernels.set_worth import Worth
 from tailwise.utilities.formula import Custom
 from tailwise.utilities.utility import Batch, Formula, SingleUtility, Utility
@@ -34,6 +34,9 @@ LOG_RESCALE = np.log(kernels.RESCALE)
 # Over the sizes of a block the decay of the integrands grows by this factor, and is at the start half of the one that
 # nodes are placed for: within a factor of two they are exact to 1e-7.
 BLOCK_RATIO, BLOCK_CENTRE = 4, 2
+
+# Instances whose chosen labels are looked up at a time.
+INSTANCES_AT_ONCE = 1 << 20
 
 # A factor and the utility that it multiplies.
 Weighted = tuple[float, "SingleUtility"]
@@ -130,9 +133,34 @@ def start_state(batch: Batch, context: Totals, nodes: Nodes = NO_NODES, laws: La
     return State(counts, np.zeros(m, dtype=np.float32), np.zeros(m, dtype=np.float32), nodes, laws)
 
 
-def count_positions(rows: Rows, positions: NDArray, others: NDArray, terms: Terms, state: State) -> State:
+class Picked:
+    """The labels of a selection and their probabilities, (any,), a block of instances at a time; label -1 for none.
+
+    Several counts read them. Only one block is kept in memory, so that no second array of all positions is needed.
+    """
+
+    def __init__(self, rows: Rows, positions: NDArray, engine: Engine) -> None:
+        self._rows, self._positions, self._engine = rows, positions, engine
+        n = positions.shape[0]
+        self._starts = range(0, n, INSTANCES_AT_ONCE)
+        self._only = self._pick(0) if len(self._starts) == 1 else None
+
+    def __iter__(self) -> Iterator[tuple[NDArray, NDArray]]:
+        for first in self._starts:
+            yield self._pick(first) if self._only is None else self._only
+
+    def _pick(self, first: int) -> tuple[NDArray, NDArray]:
+        positions = self._positions[first : first + INSTANCES_AT_ONCE]
+        part = self._rows._replace(indptr=self._rows.indptr[first : first + len(positions) + 1])
+        labels, values = np.empty(positions.shape, np.int32), np.empty(positions.shape, part.values.dtype)
+        self._engine.split(len(positions), lambda low, high: pick_entries(part, positions, labels, values, low, high))
+        return labels.ravel(), values.ravel()
+
+
+def count_picked(picked: Picked, others: NDArray, terms: Terms, state: State) -> State:
     """Add a selection to the state of an empty selection; psi and lines are computed later."""
-    kernels.count_selected(rows, positions, terms, state)
+    for labels, values in picked:
+        kernels.count_selected(labels, values, terms, state)
     kernels.refresh(terms, state)
     kernels.add_impossible(terms, state, others)
     return state

@@ -18,7 +18,6 @@ from tailwise.inputs.matrices import (
     as_array,
     canonical_csr,
     cut_evenly,
-    cut_pointers,
     extend_columns,
     is_mapped,
     make_columns,
@@ -30,12 +29,12 @@ from tailwise.kernels.rows import (
     Columns,
     Rows,
     find_odd_probability,
-    select_by_line,
     sum_by_label,
+    survey_labels,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -45,14 +44,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidates", "Origin", "from_table"]
 
-ENTRIES_IN_BLOCK = 1 << 22  # candidates that are copied at once
+SAMPLE = 4096  # candidates by which labels are divided into parts with about as many candidates each
 MOST_WIDENED = 1_000_000  # up to this many entries, double precision is worth its memory
 
 
 class ByLabel(NamedTuple):
-    """What one sweep over the candidates computes for each label; arrays (m,)."""
+    """What one sweep over the candidates finds for each label; arrays (m,)."""
 
-    sums: NDArray
     largest: NDArray
     sizes: NDArray
 
@@ -102,6 +100,7 @@ class Candidates:
     __slots__ = (
         "_by_label",
         "_columns",
+        "_sums",
         "holds_all_labels",
         "instance_ids",
         "label_names",
@@ -137,6 +136,7 @@ class Candidates:
         self.origin = origin
         self._columns = columns
         self._by_label: ByLabel | None = None
+        self._sums: NDArray | None = None
 
     @classmethod
     def of(
@@ -200,19 +200,39 @@ class Candidates:
 
     @property
     def by_label(self) -> ByLabel:
-        """Sum, largest and number of the probabilities of each label; read-only."""
+        """The largest probability of each label, and the number of its candidates; read-only."""
+        return self.survey()
+
+    def survey(self, engine: Engine | None = None) -> ByLabel:
+        """Like `by_label`, found on all threads of an engine when it is first needed."""
         if self._by_label is None:
-            table = np.zeros((self.n_labels, 3))
-            sum_by_label(self.rows.labels, self.rows.values, table)
-            sums, largest, sizes = np.ascontiguousarray(table.T)
-            self._by_label = ByLabel(sums, largest, sizes.astype(np.int64))
+            found = ByLabel(np.zeros(self.n_labels), np.zeros(self.n_labels, dtype=np.int64))
+            self._share_labels(engine, lambda first, last: survey_labels(self.rows, *found, first, last))
+            self._by_label = found
         return self._by_label
+
+    def sum_up(self, engine: Engine | None = None) -> NDArray:
+        """The sum of the probabilities of each label, found on all threads when first needed; read-only."""
+        if self._sums is None:
+            sums = np.zeros(self.n_labels)
+            self._share_labels(engine, lambda first, last: sum_by_label(self.rows, sums, first, last))
+            self._sums = sums
+        return self._sums
+
+    def _share_labels(self, engine: Engine | None, task: Callable[[int, int], None]) -> None:
+        """Call the task for ranges of labels, one for each thread; each goes through all rows in order."""
+        if engine is None or not engine.shares(self.n_entries):
+            task(0, self.n_labels)
+            return
+        sample = np.sort(self.rows.labels[np.random.default_rng(0).integers(0, self.n_entries, SAMPLE)])
+        inner = sample[SAMPLE * np.arange(1, engine.workers) // engine.workers]
+        engine.share([0, *inner.tolist(), self.n_labels], lambda _, first, last: task(first, last))
 
     def columns(self, engine: Engine) -> Columns:
         """The candidates by label: those of a store that has them, otherwise made when they are first needed."""
         if self._columns is None:
             at_once = ENTRIES_AT_ONCE if is_mapped(self.rows.labels) else self.n_entries
-            self._columns = make_columns(self.rows, self.by_label.sizes, engine, self.make_zeros, at_once)
+            self._columns = make_columns(self.rows, self.survey(engine).sizes, engine, self.make_zeros, at_once)
         return self._columns
 
     def columns_of(self, labels: NDArray, engine: Engine) -> Columns:
@@ -239,7 +259,7 @@ class Candidates:
 
     def condition_positives(self) -> NDArray:
         """Expected number of positives p of each label: the sum of its probabilities."""
-        return self.by_label.sums.copy()
+        return self.sum_up().copy()
 
     def with_names(self, label_names: LabelNames | None, instance_ids: Ids | None = None) -> Candidates:
         """Return the same candidates with these label names and ids of instances; None keeps the present ones.
@@ -292,13 +312,9 @@ class Candidates:
         top = check_size("top", top, remedy="Omit it to keep every candidate.")
         if not (self.sizes > top).any():
             return self
-        indptr = add_up(np.minimum(self.sizes, top))
-        labels, values = (self.make_zeros(array.dtype, int(indptr[-1])) for array in self.rows[1:])
-        for block in cut_pointers(self.rows.indptr, ENTRIES_IN_BLOCK):
-            part, (first, last) = self.part(*block), indptr[list(block)]
-            is_kept = _mark_top(part, top)
-            labels[first:last], values[first:last] = part.labels[is_kept], part.values[is_kept]
-        return self._like(indptr, labels, values)
+        from tailwise.inputs.top_candidates import copy_top
+
+        return self._like(*copy_top(self, top))
 
     def part(self, first: int, last: int) -> Rows:
         """The rows of the instances first to last."""
@@ -375,22 +391,6 @@ def _from_csr(csr: sp.csr_array, **known: Any) -> Candidates:
         values = without_rounding(values, csr, known)
     indptr, labels = csr.indptr.astype(np.int64, copy=False), csr.indices.astype(np.int32, copy=False)
     return Candidates(indptr, labels, values, csr.shape[1], **known)
-
-
-def _mark_top(rows: Rows, top: int) -> NDArray:
-    """Mark the `top` most probable entries of each row; only rows that are longer need working memory."""
-    sizes = np.diff(rows.indptr)
-    is_long = sizes > top
-    is_in_long_row = np.repeat(is_long, sizes)
-    starts = add_up(sizes[is_long])
-    part = Rows(starts, rows.labels[is_in_long_row], rows.values[is_in_long_row])
-    positions = np.empty((starts.size - 1, top), dtype=np.int32)
-    select_by_line(part, np.ones(1), np.zeros(1), np.full(starts.size - 1, top), positions, 0, starts.size - 1)
-    is_top = np.zeros(part.labels.size, dtype=bool)
-    is_top[positions + starts[:-1, None]] = True
-    is_kept = ~is_in_long_row
-    is_kept[is_in_long_row] = is_top
-    return is_kept
 
 
 def _read_only(array: NDArray) -> NDArray:

@@ -14,13 +14,13 @@ from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import input_errors_of
 from tailwise.errors import InputError, UnknownIdsWarning
 from tailwise.inputs.by_position import warn_of_positions
-from tailwise.inputs.candidates import ENTRIES_IN_BLOCK, Candidates
+from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import is_integer
 from tailwise.inputs.chosen import EMPTY, Chosen
 from tailwise.inputs.id_tables import read_table
 from tailwise.inputs.ids import Ids, describe_kinds
 from tailwise.inputs.joining import Space
-from tailwise.inputs.matrices import add_up, as_array, as_indicator, cut_pointers
+from tailwise.inputs.matrices import ENTRIES_IN_BLOCK, add_up, as_array, as_indicator, cut_pointers
 from tailwise.inputs.table_columns import is_table
 from tailwise.kernels.rows import Excluded, mark_excluded
 

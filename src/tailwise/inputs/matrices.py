@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENTRIES_AT_ONCE",
+    "ENTRIES_IN_BLOCK",
     "add_up",
     "as_array",
     "as_dense",
@@ -41,6 +42,7 @@ __all__ = [
 
 MOST_LABELS = 2**31 - 1
 ENTRIES_AT_ONCE = 1 << 25  # at once, of mapped candidates: 10 bytes each
+ENTRIES_IN_BLOCK = 1 << 22  # candidates that are copied at once
 
 
 def canonical_csr(matrix: Any, name: str) -> sp.csr_array:
@@ -215,7 +217,8 @@ def _check_indices(name: str, indices: NDArray, size: int) -> None:
     if indices.dtype.kind not in "iu":
         msg = f"{name} must have integer indices. Got dtype {indices.dtype}. Convert them, for instance to int32."
         raise InputError(msg)
-    if indices.size and (indices.min() < 0 or indices.max() >= size):
+    # Without their sign, negative indices are larger than any size: one sweep checks both ends.
+    if indices.size and indices.view(indices.dtype.str.replace("i", "u")).max() >= size:
         came = indices.min() if indices.min() < 0 else indices.max()
         msg = (
             f"{name} must have indices from 0 to {size - 1} to match its shape. Got {came}. "

@@ -266,17 +266,14 @@ def refresh_labels(terms, state):
 
 
 @step
-def count_rows(rows, chosen, counts, uses_failure):
-    labels, values = rows.labels, rows.values
-    for i in range(chosen.shape[0]):
-        for c in range(chosen.shape[1]):
-            if chosen[i, c] >= 0:
-                x = rows.indptr[i] + chosen[i, c]
-                j = labels[x]
-                counts[j, T] += values[x]
-                counts[j, Q] += 1.0
-                if uses_failure:
-                    count_failure(counts, j, np.float64(values[x]), 1.0)
+def count_entries(labels, values, counts, uses_failure):
+    for x in range(labels.size):
+        j = labels[x]
+        if j >= 0:
+            counts[j, T] += values[x]
+            counts[j, Q] += 1.0
+            if uses_failure:
+                count_failure(counts, j, np.float64(values[x]), 1.0)
 
 
 @kernel
@@ -286,12 +283,12 @@ def refresh(terms, state):
 
 
 @kernel
-def count_selected(rows, chosen, terms, state):
+def count_selected(labels, values, terms, state):
     """Add t, q and the failure probability of a selection to the totals; the rest is left to refresh.
 
-    Shapes: chosen (n, k), positions within the row, -1 for none. Writes: state.counts.
+    Shapes: labels, values (any,), of each slot, label -1 for none. Writes: state.counts.
     """
-    count_rows(rows, chosen, state.counts, terms.coverage.size > 0)
+    count_entries(labels, values, state.counts, terms.coverage.size > 0)
 
 
 @kernel

@@ -151,13 +151,10 @@ def multiply_labels(columns, labels, nodes, first, last):
 
 
 @step
-def add_rows(rows, chosen, nodes, is_wanted, first, last):
-    for i in range(chosen.shape[0]):
-        for c in range(chosen.shape[1]):
-            if chosen[i, c] >= 0:
-                x = rows.indptr[i] + chosen[i, c]
-                if first <= rows.labels[x] < last and is_wanted_label(is_wanted, rows.labels[x]):
-                    exact_add(nodes, rows.labels[x], np.float64(rows.values[x]), 1.0)
+def add_entries(labels, values, nodes, is_wanted, first, last):
+    for x in range(labels.size):
+        if first <= labels[x] < last and is_wanted_label(is_wanted, labels[x]):
+            exact_add(nodes, labels[x], np.float64(values[x]), 1.0)
 
 
 @kernel
@@ -179,12 +176,12 @@ def multiply_generating(rows, nodes, is_wanted, first, last):
 
 
 @kernel
-def count_nodes(rows, chosen, nodes, is_wanted, first, last):
+def count_nodes(labels, values, nodes, is_wanted, first, last):
     """Add every selected instance of labels first to last.
 
-    Shapes: chosen (n, k), positions within the row, -1 for none; is_wanted as above. Writes: nodes.
+    Shapes: labels, values (any,), of each slot, label -1 for none; is_wanted as above. Writes: nodes.
     """
-    add_rows(rows, chosen, nodes, is_wanted, first, last)
+    add_entries(labels, values, nodes, is_wanted, first, last)
 
 
 @kernel

@@ -81,20 +81,6 @@ def sort_row_labels(indptr, labels, values, first, last):
         _sort_between(labels, values, indptr[i], indptr[i + 1])
 
 
-@kernel
-def sum_by_label(labels, values, table):
-    """Sum, largest and number of the values of each label, in one sweep without a temporary.
-
-    Shapes: labels, values (nnz,); table (m, 3), the three side by side in memory. Writes: table, on top of what it
-    holds. Assumes: every label below m.
-    """
-    for x in range(labels.size):
-        j = labels[x]
-        table[j, 0] += values[x]
-        table[j, 1] = max(table[j, 1], values[x])
-        table[j, 2] += 1.0
-
-
 @part
 def find_label(labels, start, stop, label):
     """The first place from start to stop whose label is not below this one."""
@@ -116,6 +102,49 @@ def part_of_row(rows, i, first, last, n_labels):
     if last < n_labels:
         stop = find_label(rows.labels, start, stop, last)
     return start, stop
+
+
+@kernel
+def sum_by_label(rows, sums, first, last):
+    """Add up the probabilities of each label from first to last, in the order of the rows.
+
+    Shapes: sums (m,). Writes: sums, on top of what it holds.
+    """
+    labels, values = rows.labels, rows.values
+    for i in range(rows.indptr.size - 1):
+        start, stop = part_of_row(rows, i, first, last, sums.size)
+        for x in range(np.uint64(start), np.uint64(stop)):
+            sums[np.uint32(labels[x])] += values[x]
+
+
+@kernel
+def survey_labels(rows, largest, sizes, first, last):
+    """The largest probability of each label from first to last, and the number of its candidates.
+
+    Shapes: largest, sizes (m,). Writes: both, on top of what they hold.
+    """
+    labels, values = rows.labels, rows.values
+    for i in range(rows.indptr.size - 1):
+        start, stop = part_of_row(rows, i, first, last, sizes.size)
+        for x in range(np.uint64(start), np.uint64(stop)):
+            j = np.uint32(labels[x])
+            largest[j] = max(largest[j], values[x])
+            sizes[j] += 1
+
+
+@kernel
+def pick_entries(rows, positions, labels, values, first, last):
+    """The labels that instances first to last have, and their probabilities, close together in memory.
+
+    Shapes: positions, labels, values (n, k), positions within the row, -1 for none. Writes: labels, values; -1 and 0
+    for none.
+    """
+    for i in range(first, last):
+        for c in range(positions.shape[1]):
+            x = rows.indptr[i] + positions[i, c]
+            has_label = positions[i, c] >= 0
+            labels[i, c] = rows.labels[x] if has_label else -1
+            values[i, c] = rows.values[x] if has_label else 0.0
 
 
 @kernel

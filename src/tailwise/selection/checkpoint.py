@@ -124,7 +124,6 @@ def _refuse_files_of_others(folder: Any, place: Path) -> None:
 def _identify(problem: Problem) -> str:
     """A word that differs wherever the result could."""
     digest, terms, rules = hashlib.sha256(), problem.expectation.terms, problem.rules
-    by_label = problem.candidates.by_label
     facts = (
         *(problem.candidates.shape, problem.candidates.n_entries, str(problem.utility), problem.expectation.name),
         *(problem.method, problem.seed, problem.group_size, problem.tolerance, problem.max_passes, rules.fills),
@@ -133,8 +132,8 @@ def _identify(problem: Problem) -> str:
     digest.update(repr(facts).encode())
     context = problem.expectation.context
     arrays = [
-        by_label.sums,
-        by_label.sizes,
+        problem.candidates.condition_positives(),
+        problem.candidates.by_label.sizes,
         problem.batch.condition_positives,
         rules.slots,
         terms.linear,

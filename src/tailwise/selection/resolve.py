@@ -96,12 +96,14 @@ def resolve(request: Request) -> Problem:
     candidates, rules = find_rules(candidates, request.k, given, request.fill, excluded)
     if given is not None:
         origin = given = with_empty_rows(given, candidates.n_instances)
+    needs_one = candidates.n_entries < MIN_SHARED_ENTRIES or _needs_one_thread(utility)
+    engine = choose_engine(request.engine, request.workers, needs_one=needs_one)
+    with Threads(engine.workers) as threads:  # an engine elsewhere is not open yet
+        candidates.sum_up(threads)
     context = check_context(request.context, utility, candidates)
     budgets = rules.budgets if rules.has_budget else None
     batch = describe_batch(candidates, budgets, priors, request.condition_positives, context, n_instances)
     name = _choose_expectation(request.expectation, utility)
-    needs_one = candidates.n_entries < MIN_SHARED_ENTRIES or _needs_one_thread(utility)
-    engine = choose_engine(request.engine, request.workers, needs_one=needs_one)
     expectation = make_expectation(name, utility, candidates, batch, context, engine)
     method = _choose_method(request.method, expectation, rules)
     if request.proving is not None:
@@ -117,7 +119,7 @@ def resolve(request: Request) -> Problem:
         utility,
         batch,
         expectation,
-        SemiEmpirical(utility, candidates, batch, context) if cheaper else None,
+        SemiEmpirical(utility, candidates, batch, context, engine) if cheaper else None,
         rules,
         origin,
         method,
