@@ -51,12 +51,12 @@ class SemiEmpirical:
         self.is_linear = not (self.terms.formulas.size or self.terms.coverage.size)
 
     def start(self, q: NDArray) -> State:
-        state = start_state(self.batch, self.context)
+        state = start_state(self.terms, self.batch, self.context)
         refresh(self.terms, state)
         return state
 
     def count(self, positions: NDArray, others: NDArray = NO_LABELS, rows: Rows | None = None) -> State:
-        state = start_state(self.batch, self.context)
+        state = start_state(self.terms, self.batch, self.context)
         count_positions(self.candidates.rows if rows is None else rows, positions, others, self.terms, state)
         raise_failure(self.utility)
         return state
