@@ -26,7 +26,8 @@ from tailwise.utilities.utility import Batch, Ratio
 N_NODES, N_PRODUCT_NODES = 16, 24
 SHARE, PRODUCT_SHARE = 0.7, 0.5
 # Labels whose nodes are placed at a time, so that no large arrays are needed on the way.
-LABELS_AT_ONCE = 2_048
+LABELS_AT_ONCE = 512
+LABELS_COMPARED = 1 << 14
 # Nodes are exact if q + p + 1 is within this factor of the value that they were placed for.
 REACH = 2.0
 # Fewer negatives outside the candidates than this are a rounding error of 0.
@@ -158,8 +159,8 @@ class Quadrature:
     def fits(self, q: NDArray, placed_for: NDArray) -> NDArray:
         """Which labels may be selected q times, or soon once, with nodes that were placed for another number."""
         found = np.empty(q.size, dtype=np.bool_)
-        for first in range(0, q.size, LABELS_AT_ONCE):
-            part = slice(first, first + LABELS_AT_ONCE)
+        for first in range(0, q.size, LABELS_COMPARED):
+            part = slice(first, first + LABELS_COMPARED)
             shifts = self.least_decay(part)
             now, then = np.maximum(1.0, q[part]) + shifts, placed_for[part] + shifts
             found[part] = (now <= REACH * then) & (then <= REACH * now)

@@ -204,8 +204,8 @@ class Candidates:
         if self._by_label is None:
             table = np.zeros((self.n_labels, 3))
             sum_by_label(self.rows.labels, self.rows.values, table)
-            sums, largest, sizes = np.ascontiguousarray(table.T)
-            self._by_label = ByLabel(sums, largest, sizes.astype(np.int64))
+            sums, largest, sizes = table[:, 0].copy(), table[:, 1].copy(), table[:, 2].astype(np.int64)
+            self._by_label = ByLabel(sums, largest, sizes)
         return self._by_label
 
     def columns(self, engine: Engine) -> Columns:
