@@ -97,9 +97,10 @@ class Quadrature:
             for ratio in term.ratios
         ]
         self._p = batch.condition_positives
-        own = candidates.condition_positives()
+        own = candidates.by_label.sums
         # Positives that are neither candidates nor observed are Poisson distributed.
-        self._rate = np.maximum(0.0, self._p - own - context.known_p)
+        rate = np.maximum(0.0, self._p - own - context.known_p)
+        self._rate = rate if rate.any() else np.broadcast_to(0.0, m)  # in nearly all calls, without memory
         self._n_nodes = {
             "hits": N_NODES + bool(context.known_t.any()),
             "false-positives": N_NODES,
