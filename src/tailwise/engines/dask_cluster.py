@@ -184,9 +184,11 @@ class Dask(Cluster):
         if not is_same or self._present != self._find_workers():
             self._drop_ahead()
             return
-        labels = np.flatnonzero(placed != self._placed)
+        nodes, labels = state.nodes, np.flatnonzero(placed != self._placed)
         if labels.size:
-            self._news = Placed(labels, state.nodes.linear[labels], state.nodes.product[labels])
+            places = nodes.places[labels]
+            places = places[places >= 0]
+            self._news = Placed(places, nodes.linear[places], nodes.product[places])
 
     # Tasks
 

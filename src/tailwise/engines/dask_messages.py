@@ -93,9 +93,9 @@ class Snapshot(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Nodes that were placed anew, of some labels."""
+    """Nodes that were placed anew, and their places."""
 
-    labels: NDArray
+    places: NDArray
     linear: NDArray
     product: NDArray
 
@@ -290,7 +290,7 @@ def _settle(copy: Copy, answers: list[Packed]) -> None:
 def _renew(copy: Copy, placed: Placed) -> None:
     from tailwise.kernels.label_state import refresh
 
-    copy.state.nodes.linear[placed.labels], copy.state.nodes.product[placed.labels] = placed.linear, placed.product
+    copy.state.nodes.linear[placed.places], copy.state.nodes.product[placed.places] = placed.linear, placed.product
     refresh(copy.terms, copy.state)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from tailwise.expectations.terms import (
 )
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.chosen import Chosen
+from tailwise.inputs.matrices import add_up
 from tailwise.inputs.totals import Totals
 from tailwise.kernels import label_state as totals
 from tailwise.kernels import nodes as kernels
@@ -121,10 +123,12 @@ class Exact:
         value = value_at(self.terms, state) + self._constant
         if not self.uses_nodes:
             return value
-        linear, product = state.nodes.linear, state.nodes.product
+        linear, product, places = state.nodes.linear, state.nodes.product, state.nodes.places
         # By label first, to avoid an array of all nodes.
-        value += float(np.einsum("jr,jr->j", linear[:, kernels.WEIGHT], linear[:, kernels.SUM]).sum())
-        return value + float((state.counts[:, totals.T, None] * product[:, kernels.PRODUCT]).sum())
+        by_label = np.einsum("jr,jr->j", linear[:, kernels.WEIGHT], linear[:, kernels.SUM])
+        value += float(_of_labels(by_label, places).sum())
+        t = state.counts[_placed(places), totals.T]
+        return value + float(_of_labels(t[:, None] * product[:, kernels.PRODUCT], places).sum())
 
     @cached_property
     def worth(self) -> Worth:
@@ -135,8 +139,8 @@ class Exact:
         blocks = list_blocks(sizes, shifts)
         labels, q = blocks.labels, blocks.placed_for
         # Sets are summed up one by one; only the sum of the context is kept.
-        n_rows = kernels.SUM + self._has_context()
-        nodes = self._quadrature.place(labels, q + self.context.q[labels], n_rows, at_least=blocks.first)
+        has_sum, q = self._has_context(), q + self.context.q[labels]
+        nodes = self._quadrature.place(labels, q, has_sum=has_sum, at_least=blocks.first)
         known = np.zeros(sizes.size, dtype=np.int64)
         if nodes.product.shape[2] > 0:  # curves above them are made of all blocks
             columns = self.candidates.columns(self._engine)
@@ -149,11 +153,9 @@ class Exact:
     def worth_near(self, state: State) -> Worth:
         if not self.uses_nodes or self._has_context():  # a state does not keep their sums separately
             return self.worth
-        nodes, m = state.nodes, self.candidates.n_labels
-        linear, product = nodes.linear[:, : kernels.SUM].copy(), nodes.product.copy()
-        linear[:, kernels.WEIGHT], product[:, kernels.PRODUCT] = _split_blank(nodes)
-        nodes = nodes._replace(linear=linear, product=product, placed_for=np.empty(0), blank=np.empty((0, 0)))
-        worth = make_worth(self, np.arange(m + 1), np.full(m, MANY), nodes, np.ones(m, dtype=np.int64))
+        nodes = _without_selected(state.nodes)
+        starts, ends = add_up(state.nodes.places >= 0), np.full(len(nodes.linear), MANY)
+        worth = make_worth(self, starts, ends, nodes, np.ones(starts.size - 1, dtype=np.int64))
         return worth._replace(is_complete=False)
 
     def value_of_nothing(self) -> float:
@@ -179,7 +181,7 @@ class Exact:
 
     def _find_misfits(self, state: State) -> NDArray:
         """Find labels whose nodes were placed for a different number of instances from what they have."""
-        return ~self._quadrature.fits(np.maximum(1.0, state.counts[:, totals.Q]), state.nodes.placed_for)
+        return ~self._quadrature.fits(state.counts[:, totals.Q], state.nodes.placed_for)
 
     def _count_labels(self, picked: Picked) -> NDArray:
         """Count the instances that each label is selected for."""
@@ -199,32 +201,35 @@ class Exact:
     def _start_state(self, positions: NDArray, nodes: kernels.Nodes) -> State:
         """Make a state with nodes and the laws of the positions, and counts of 0."""
         laws = self._make_laws(positions) if self.uses_laws else NO_LAWS
-        return start_state(self.batch, self.context, nodes, laws)
+        return start_state(self.terms, self.batch, self.context, nodes, laws)
 
     def _place_nodes(self, q: NDArray) -> kernels.Nodes:
         """Place nodes for labels that are selected q times in total, at least once, as a label may be selected soon."""
         if not self.uses_nodes:
             return NO_NODES
         self.candidates.survey(self._engine)  # which placing needs, on all threads
-        q = np.maximum(1.0, q)
-        nodes = self._quadrature.place(np.arange(q.size), q, kernels.SUM + 1)._replace(placed_for=q)
+        q, places = np.maximum(1.0, q), self._quadrature.number_places()
+        labels = np.flatnonzero(places >= 0)
+        nodes = self._quadrature.place(labels, q[labels])._replace(places=places, placed_for=q)
         self._quadrature.multiply(nodes, ALL_LABELS)
         return nodes._replace(blank=np.hstack([nodes.linear[:, kernels.WEIGHT], nodes.product[:, kernels.PRODUCT]]))
 
     def _place_again(self, nodes: kernels.Nodes, is_wanted: NDArray, q: NDArray) -> None:
         """Place the nodes of some labels again, for q, with nothing selected."""
+        nodes.placed_for[is_wanted] = q[is_wanted]
+        is_wanted = is_wanted & (nodes.places >= 0)
         wanted = np.flatnonzero(is_wanted)
         if wanted.size == 0:
             return
         for first in range(0, wanted.size, PLACED_AT_ONCE):  # no second array of all nodes is made
             labels = wanted[first : first + PLACED_AT_ONCE]
-            fresh = self._quadrature.place(labels, q[labels], kernels.SUM + 1)
-            nodes.placed_for[labels] = q[labels]
-            nodes.linear[labels], nodes.product[labels] = fresh.linear, fresh.product
+            fresh, places = self._quadrature.place(labels, q[labels]), nodes.places[labels]
+            nodes.linear[places], nodes.product[places] = fresh.linear, fresh.product
         self._quadrature.multiply(nodes, is_wanted)
         weights, products = _split_blank(nodes)
-        np.copyto(weights, nodes.linear[:, kernels.WEIGHT], where=is_wanted[:, None])
-        np.copyto(products, nodes.product[:, kernels.PRODUCT], where=is_wanted[:, None])
+        is_new = is_wanted[_placed(nodes.places), None]
+        np.copyto(weights, nodes.linear[:, kernels.WEIGHT], where=is_new)
+        np.copyto(products, nodes.product[:, kernels.PRODUCT], where=is_new)
 
     def _count_nodes(self, picked: Picked, nodes: kernels.Nodes, is_wanted: NDArray) -> None:
         """Add the selected instances to the nodes of labels; (0,) for all."""
@@ -262,6 +267,29 @@ def _split_blank(nodes: kernels.Nodes) -> tuple[NDArray, NDArray]:
     """Weights and products with nothing selected, as views."""
     n_linear = nodes.linear.shape[2]
     return nodes.blank[:, :n_linear], nodes.blank[:, n_linear:]
+
+
+def _without_selected(nodes: kernels.Nodes) -> kernels.Nodes:
+    """A copy with nothing selected, and without sums."""
+    linear, product = np.delete(nodes.linear, kernels.SUM, axis=1), nodes.product.copy()
+    linear[:, kernels.WEIGHT], product[:, kernels.PRODUCT] = _split_blank(nodes)
+    base = nodes.base - (nodes.base > kernels.SUM)
+    return nodes._replace(linear=linear, product=product, base=base, placed_for=np.empty(0), blank=np.empty((0, 0)))
+
+
+def _placed(places: NDArray) -> Any:
+    """The labels that have places, as an index: a slice, which copies nothing, where all have."""
+    is_placed = places >= 0
+    return slice(None) if is_placed.all() else is_placed
+
+
+def _of_labels(numbers: NDArray, places: NDArray) -> NDArray:
+    """Numbers by place as those of all labels, whose sum is rounded in the same way whichever labels have places."""
+    if len(numbers) == places.size:
+        return numbers
+    of_labels = np.zeros((places.size, *numbers.shape[1:]))
+    of_labels[places >= 0] = numbers
+    return of_labels
 
 
 def _poisson(mean: NDArray) -> NDArray:

@@ -14,14 +14,16 @@ from tailwise.inputs.chosen import Chosen
 from tailwise.inputs.totals import Totals
 from tailwise.kernels.label_state import State, Terms
 from tailwise.kernels.laws import Laws
-from tailwise.kernels.nodes import Nodes
+from tailwise.kernels.nodes import DECAY, Nodes
 from tailwise.kernels.rows import Rows
 from tailwise.kernels.set_worth import Worth
 from tailwise.utilities.utility import Batch, Utility
 
 NO_LABELS = np.empty(0, dtype=np.int32)
 NO_LAWS = Laws(np.empty(0, dtype=np.int32), np.empty((0, 2, 0)), np.empty((0, 2)))
-NO_NODES = Nodes(np.empty((0, 4, 0)), np.empty((0, 2, 0)), np.empty(0), 0, np.empty(0), np.empty((0, 0)))
+NO_NODES = Nodes(
+    np.empty((0, 4, 0)), np.empty((0, 2, 0)), np.empty(0), 0, DECAY, NO_LABELS, np.empty(0), np.empty((0, 0))
+)
 
 ONE_THREAD = Threads(1)
 

@@ -26,7 +26,8 @@ from tailwise.utilities.utility import Batch, Ratio
 N_NODES, N_PRODUCT_NODES = 16, 24
 SHARE, PRODUCT_SHARE = 0.7, 0.5
 # Labels whose nodes are placed at a time, so that no large arrays are needed on the way.
-LABELS_AT_ONCE = 2_048
+LABELS_AT_ONCE = 512
+LABELS_COMPARED = 1 << 14
 # Nodes are exact if q + p + 1 is within this factor of the value that they were placed for.
 REACH = 2.0
 # Fewer negatives outside the candidates than this are a rounding error of 0.
@@ -35,6 +36,7 @@ FEW_OTHERS = 1e-9
 ROUNDING = 1e-12
 # s at the additional node of hits in the context, at which a generating function is P(no other positives).
 NEARLY_ZERO = 1e-100
+NO_PLACES = np.empty(0, dtype=np.int32)
 
 
 class _ContextPart(NamedTuple):
@@ -95,37 +97,54 @@ class Quadrature:
             for ratio in term.ratios
         ]
         self._p = batch.condition_positives
-        own = candidates.condition_positives()
+        own = candidates.sum_up()
         # Positives that are neither candidates nor observed are Poisson distributed.
-        self._rate = np.maximum(0.0, self._p - own - context.known_p)
+        rate = np.maximum(0.0, self._p - own - context.known_p)
+        self._rate = rate if rate.any() else np.broadcast_to(0.0, m)  # in nearly all calls, without memory
         self._n_nodes = {
             "hits": N_NODES + bool(context.known_t.any()),
             "false-positives": N_NODES,
             "jaccard": N_PRODUCT_NODES + bool(context.t.any()),
         }
+        # As for F1, whose integrands decay alike in q and p; the additional node of known hits has a base of its own.
+        self._bases_are_decays = self._n_nodes["hits"] == N_NODES and all(
+            ratio.on_q == ratio.on_p and ratio.kind != "false-positives" for _, ratio in self._ratios
+        )
 
     @property
     def depends_on_selection(self) -> bool:
         """Whether a gain depends on what else is selected."""
         return any(ratio.on_q > 0 or ratio.kind == "jaccard" for _, ratio in self._ratios)
 
-    def least_decay(self) -> NDArray:
+    def least_decay(self, labels: slice = slice(None)) -> NDArray:
         """What the decay of every integrand that depends on q is at q = 0, at least, if q counts as 1."""
         shares = [ratio.on_p / ratio.on_q for _, ratio in self._ratios if ratio.on_q > 0]
-        return min([1.0, *shares]) * (self._p + 1)
+        return min([1.0, *shares]) * (self._p[labels] + 1)
 
-    def place(self, labels: NDArray, q: NDArray, n_rows: int, at_least: NDArray | None = None) -> kernels.Nodes:
+    def number_places(self) -> NDArray:
+        """The place of each label's nodes, label by label: -1 where nothing that is selected can make them count."""
+        if self._count("false-positives"):  # of which every label has some that is selected
+            return np.arange(self._p.size, dtype=np.int32)
+        is_placed = (self._candidates.by_label.sizes > 0) | (self._context.t > 0)
+        return np.where(is_placed, np.cumsum(is_placed, dtype=np.int32) - 1, -1).astype(np.int32, copy=False)
+
+    def place(
+        self, labels: NDArray, q: NDArray, *, has_sum: bool = True, at_least: NDArray | None = None
+    ) -> kernels.Nodes:
         """Place nodes for labels that are selected q times in total, with nothing selected in the batch yet.
 
         The generating function of the candidates still has to be multiplied in. For bounds, `at_least` is the smallest
         number of selections in the batch: known hits in the context lose what that many selections cost them.
         """
         plain, negative, product = (self._count(kind) for kind in ("hits", "false-positives", "jaccard"))
+        n_rows = kernels.SUM + has_sum
         nodes = kernels.Nodes(
-            np.zeros((labels.size, n_rows, plain + negative)),
+            np.zeros((labels.size, n_rows + (not self._bases_are_decays), plain + negative)),
             np.zeros((labels.size, 2, product)),
             self._candidates.by_label.largest,
             plain,
+            kernels.DECAY if self._bases_are_decays else n_rows,
+            NO_PLACES,
             np.empty(0),
             np.empty((0, 0)),
         )
@@ -139,10 +158,14 @@ class Quadrature:
         return nodes
 
     def fits(self, q: NDArray, placed_for: NDArray) -> NDArray:
-        """Which labels may be selected q times with nodes that were placed for another number."""
-        shifts = self.least_decay()
-        now, then = q + shifts, placed_for + shifts
-        return (now <= REACH * then) & (then <= REACH * now)
+        """Which labels may be selected q times, or soon once, with nodes that were placed for another number."""
+        found = np.empty(q.size, dtype=np.bool_)
+        for first in range(0, q.size, LABELS_COMPARED):
+            part = slice(first, first + LABELS_COMPARED)
+            shifts = self.least_decay(part)
+            now, then = np.maximum(1.0, q[part]) + shifts, placed_for[part] + shifts
+            found[part] = (now <= REACH * then) & (then <= REACH * now)
+        return found
 
     def multiply(self, nodes: kernels.Nodes, is_wanted: NDArray) -> None:
         """Multiply the generating function of the candidates into the nodes of labels; (0,) for all."""
@@ -157,14 +180,18 @@ class Quadrature:
     def _multiply_on_cluster(self, nodes: kernels.Nodes, is_wanted: NDArray) -> None:
         """Like `multiply`, on a cluster: only the nodes of the labels are sent, and the products are returned."""
         m = self._batch.n_labels
-        labels = np.flatnonzero(is_wanted) if is_wanted.size else np.arange(m)
+        labels = np.flatnonzero((nodes.places >= 0) & (is_wanted if is_wanted.size else True))
         shares = np.concatenate([[0], np.cumsum(self._candidates.by_label.sizes[labels])])
         pieces = [labels[first:last] for first, last in self._engine.cut(shares)]
-        parts = [(m, each, nodes.linear[each], nodes.product[each], nodes.n_plain) for each in pieces]
+        places = [nodes.places[each] for each in pieces]
+        parts = [
+            (m, each, nodes.linear[here], nodes.product[here], nodes.n_plain, nodes.base)
+            for each, here in zip(pieces, places, strict=True)
+        ]
 
         def put(number: int, found: tuple[NDArray, NDArray]) -> None:
-            each = pieces[number]
-            nodes.linear[each, kernels.WEIGHT], nodes.product[each, kernels.PRODUCT] = found
+            here = places[number]
+            nodes.linear[here, kernels.WEIGHT], nodes.product[here, kernels.PRODUCT] = found
 
         self._engine.spread(multiply_nodes, self._candidates.rows, parts, put)
 
@@ -194,7 +221,7 @@ class Quadrature:
         false_positives, others = np.maximum(0.0, self._context.q - self._context.t), self._n_others()
         if not false_positives.any():
             return 0.0
-        nodes = self.place(np.arange(others.size), np.ones(others.size), kernels.SUM + 1)
+        nodes = self.place(np.arange(others.size), np.ones(others.size))._replace(places=self.number_places())
         self.multiply(nodes, np.empty(0, dtype=np.bool_))
         kernels.count_candidates(self._candidates.rows, nodes)
         costs = nodes.linear[:, :, nodes.n_plain :]
@@ -217,10 +244,10 @@ class Quadrature:
                 place[:, kernels.DECAY], place[:, kernels.PRODUCT] = columns.decay, columns.weight
                 product += self._n_nodes["jaccard"]
             elif ratio.kind == "hits":
-                _put(nodes.linear, rows, plain, self._of_hits(factor, ratio, labels, q, at_least))
+                _put(nodes, rows, plain, self._of_hits(factor, ratio, labels, q, at_least))
                 plain += self._n_nodes["hits"]
             else:
-                _put(nodes.linear, rows, negative, self._of_false_positives(factor, labels))
+                _put(nodes, rows, negative, self._of_false_positives(factor, labels))
                 negative += self._n_nodes["false-positives"]
 
     def _of_hits(
@@ -300,25 +327,22 @@ class Quadrature:
 
 
 def multiply_nodes(
-    rows: Rows, n_labels: int, labels: NDArray, linear: NDArray, product: NDArray, n_plain: int
+    rows: Rows, n_labels: int, labels: NDArray, linear: NDArray, product: NDArray, n_plain: int, base: int
 ) -> tuple[NDArray, NDArray]:
-    """Multiply the generating function of the candidates into the nodes of some labels; return weights and products.
-
-    Arrays for all labels take no memory where nothing is written to them.
-    """
-    all_linear, all_product = (np.zeros((n_labels, *array.shape[1:])) for array in (linear, product))
-    all_linear[labels], all_product[labels] = linear, product
-    nodes = kernels.Nodes(all_linear, all_product, np.empty(0), n_plain, np.empty(0), np.empty((0, 0)))
-    is_wanted = np.zeros(n_labels, dtype=np.bool_)
-    is_wanted[labels] = True
-    kernels.multiply_generating(rows, nodes, is_wanted, int(labels[0]), int(labels[-1]) + 1)
-    return all_linear[labels, kernels.WEIGHT], all_product[labels, kernels.PRODUCT]
+    """Multiply the generating function of the candidates into the nodes of some labels; return weights and products."""
+    places = np.full(n_labels, -1, dtype=np.int32)
+    places[labels] = np.arange(labels.size)
+    linear, product = linear.copy(), product.copy()  # those of a message are read-only
+    nodes = kernels.Nodes(linear, product, np.empty(0), n_plain, base, places, np.empty(0), np.empty((0, 0)))
+    kernels.multiply_generating(rows, nodes, places >= 0, int(labels[0]), int(labels[-1]) + 1)
+    return linear[:, kernels.WEIGHT], product[:, kernels.PRODUCT]
 
 
-def _put(linear: NDArray, rows: slice, first: int, columns: _Columns) -> None:
-    place = linear[rows, :, first : first + columns.decay.shape[1]]
-    place[:, kernels.DECAY], place[:, kernels.BASE], place[:, kernels.WEIGHT] = columns[:3]
-    if linear.shape[1] > kernels.SUM:
+def _put(nodes: kernels.Nodes, rows: slice, first: int, columns: _Columns) -> None:
+    place = nodes.linear[rows, :, first : first + columns.decay.shape[1]]
+    place[:, kernels.DECAY], place[:, kernels.WEIGHT] = columns.decay, columns.weight
+    place[:, nodes.base] = columns.base  # the same row again where bases are decays
+    if columns.total.any():  # never so where there is no row for it
         place[:, kernels.SUM] = columns.total
 
 

@@ -52,12 +52,12 @@ class SemiEmpirical:
         self.is_linear = not (self.terms.formulas.size or self.terms.coverage.size)
 
     def start(self, q: NDArray) -> State:
-        state = start_state(self.batch, self.context)
+        state = start_state(self.terms, self.batch, self.context)
         refresh(self.terms, state)
         return state
 
     def count(self, positions: NDArray, others: NDArray = NO_LABELS, rows: Rows | None = None) -> State:
-        state = start_state(self.batch, self.context)
+        state = start_state(self.terms, self.batch, self.context)
         rows = self.candidates.rows if rows is None else rows
         count_picked(Picked(rows, positions, self._engine), others, self.terms, state)
         raise_failure(self.utility)

@@ -118,11 +118,17 @@ def _coverage(parts: Sequence[Weighted], batch: Batch) -> NDArray:
     return np.asarray(total) / batch.n_labels
 
 
-def start_state(batch: Batch, context: Totals, nodes: Nodes = NO_NODES, laws: Laws = NO_LAWS) -> State:
+def start_state(terms: Terms, batch: Batch, context: Totals, nodes: Nodes = NO_NODES, laws: Laws = NO_LAWS) -> State:
     """Make a state with the totals of the context, and nothing else."""
-    m = batch.n_labels
-    counts = np.zeros((m, kernels.N_COUNTS))
+    m, has_coverage = batch.n_labels, terms.coverage.size > 0
+    counts = np.zeros((m, kernels.N_COUNTS if has_coverage else kernels.N_COUNTS_WITHOUT_COVERAGE))
     counts[:, kernels.T], counts[:, kernels.Q], counts[:, kernels.P] = context.t, context.q, batch.condition_positives
+    if has_coverage:
+        _start_failures(counts, context)
+    return State(counts, np.zeros(m, dtype=np.float32), np.zeros(m, dtype=np.float32), nodes, laws)
+
+
+def _start_failures(counts: NDArray, context: Totals) -> None:
     counts[:, kernels.MANTISSA] = 1.0
     if context.log_failure is not None:
         with np.errstate(invalid="ignore"):
@@ -130,7 +136,6 @@ def start_state(batch: Batch, context: Totals, nodes: Nodes = NO_NODES, laws: La
             counts[:, kernels.MANTISSA] = np.exp(context.log_failure - scale * LOG_RESCALE)
         counts[:, kernels.SCALE] = scale
     counts[:, kernels.FAILURE] = np.where(counts[:, kernels.SCALE] == 0, counts[:, kernels.MANTISSA], 0.0)
-    return State(counts, np.zeros(m, dtype=np.float32), np.zeros(m, dtype=np.float32), nodes, laws)
 
 
 class Picked:

@@ -35,10 +35,10 @@ from tailwise.kernels.nodes import Nodes, exact_add, exact_gain, exact_line, exa
 from tailwise.kernels.psi import call_formula
 
 # Columns of State.counts. PSI is what the formulas give; the linear part and coverage follow from the others.
-# FAILURE is prod (1 - eta) over the instances of the label; the product itself may be too small for a number, so it is
-# kept as MANTISSA * RESCALE ** SCALE.
-T, Q, SCALE, MANTISSA, FAILURE, P, PSI = range(7)
-N_COUNTS = 7
+# FAILURE is prod (1 - eta) over the instances of the label, for coverage; the product itself may be too small for a
+# number, so it is kept as MANTISSA * RESCALE ** SCALE.
+T, Q, P, PSI, SCALE, MANTISSA, FAILURE = range(7)
+N_COUNTS, N_COUNTS_WITHOUT_COVERAGE = 7, 4
 
 # Columns of Terms.formulas and Terms.factors; the curvature is one of kernels/curvature.py.
 ADDRESS, PARAMETERS, STRIDE = range(3)
@@ -76,7 +76,7 @@ class Terms(NamedTuple):
 class State(NamedTuple):
     """The totals of a selection, what was decided elsewhere included; written by kernels."""
 
-    counts: np.ndarray  # float64 (m, N_COUNTS): t, q, failure probability in three numbers, p, psi
+    counts: np.ndarray  # float64 (m, 4 or 7): t, q, p, psi; with coverage, failure probability in three numbers
     slopes: np.ndarray  # float32 (m,): of the lines
     offsets: np.ndarray  # float32 (m,): of the lines
     nodes: Nodes  # of the terms whose expectation is exact; none where there are no such terms

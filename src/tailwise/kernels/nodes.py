@@ -16,19 +16,22 @@ import numpy as np
 from tailwise.kernels.compiling import bundle, kernel, part, reordering_step, step
 from tailwise.kernels.rows import part_of_row
 
-# Rows of Nodes.linear: decay D, base d, weight W D^q, sum of phi; and of Nodes.product: decay D, the product.
-DECAY, BASE, WEIGHT, SUM = range(4)
+# Rows of Nodes.linear: decay D, weight W D^q, sum of phi (only where it is needed); and base d, unless it is the decay.
+# Rows of Nodes.product: decay D, the product.
+DECAY, WEIGHT, SUM = range(3)
 PRODUCT = 1
 
 
 @bundle
 class Nodes(NamedTuple):
-    linear: np.ndarray  # float64 (m, 4, R)
-    product: np.ndarray  # float64 (m, 2, R')
+    linear: np.ndarray  # float64 (places, 2 to 4, R)
+    product: np.ndarray  # float64 (places, 2, R')
     largest: np.ndarray  # float64 (m,): the largest probability of the label
     n_plain: int
+    base: int  # the row of linear with the bases: DECAY where they are the decays
+    places: np.ndarray  # int32 (m,): the place of each label, -1 where its nodes give nothing; (0,) where not kept
     placed_for: np.ndarray  # float64 (m,): how often each label was to be selected; (0,) where that is not kept
-    blank: np.ndarray  # float64 (m, R + R'): weights and products with nothing selected; (0, 0) where not kept
+    blank: np.ndarray  # float64 (places, R + R'): weights and products with nothing selected; (0, 0) where not kept
 
 
 @part
@@ -37,67 +40,73 @@ def phi(e, base):
 
 
 @reordering_step
-def linear_gain(nodes, j, e, first, last):
+def linear_gain(nodes, place, e, first, last):
     """What the nodes first to last of the linear form gain with one more instance."""
     linear = nodes.linear
     gain = 0.0
     for r in range(first, last):
-        total = linear[j, SUM, r] + phi(e, linear[j, BASE, r])
-        gain += linear[j, WEIGHT, r] * (linear[j, DECAY, r] * total - linear[j, SUM, r])
+        total = linear[place, SUM, r] + phi(e, linear[place, nodes.base, r])
+        gain += linear[place, WEIGHT, r] * (linear[place, DECAY, r] * total - linear[place, SUM, r])
     return gain
 
 
 @reordering_step
-def linear_own_gain(nodes, j, e, first, last):
+def linear_own_gain(nodes, place, e, first, last):
     linear = nodes.linear
     gain = 0.0
     for r in range(first, last):
-        total = linear[j, SUM, r] - phi(e, linear[j, BASE, r])
-        gain += linear[j, WEIGHT, r] * (linear[j, SUM, r] - total / linear[j, DECAY, r])
+        total = linear[place, SUM, r] - phi(e, linear[place, nodes.base, r])
+        gain += linear[place, WEIGHT, r] * (linear[place, SUM, r] - total / linear[place, DECAY, r])
     return gain
 
 
 @step
-def product_value(nodes, j, t, e, count):
+def product_value(nodes, place, t, e, count):
     """t times the sum of the products, with one instance more (count 1), less (-1), or as it is; t is the new one."""
     products = nodes.product
     total = 0.0
     for r in range(products.shape[2]):
-        factor = products[j, DECAY, r] / (1.0 - e + e * products[j, DECAY, r]) if count != 0.0 else 1.0
-        total += products[j, PRODUCT, r] * factor if count >= 0.0 else products[j, PRODUCT, r] / factor
+        factor = products[place, DECAY, r] / (1.0 - e + e * products[place, DECAY, r]) if count != 0.0 else 1.0
+        total += products[place, PRODUCT, r] * factor if count >= 0.0 else products[place, PRODUCT, r] / factor
     return t * total
 
 
 @step
 def exact_gain(nodes, j, t, e):
     """What label j, with t expected true positives, gains with one more instance of probability e."""
-    n_plain, n_nodes = nodes.n_plain, nodes.linear.shape[2]
-    gain = linear_gain(nodes, j, e, 0, n_plain) + linear_gain(nodes, j, 1.0 - e, n_plain, n_nodes)
+    place, n_plain, n_nodes = np.int64(nodes.places[j]), nodes.n_plain, nodes.linear.shape[2]
+    if place < 0:
+        return 0.0
+    gain = linear_gain(nodes, place, e, 0, n_plain) + linear_gain(nodes, place, 1.0 - e, n_plain, n_nodes)
     if nodes.product.shape[2] > 0:
-        gain += product_value(nodes, j, t + e, e, 1.0) - product_value(nodes, j, t, 0.0, 0.0)
+        gain += product_value(nodes, place, t + e, e, 1.0) - product_value(nodes, place, t, 0.0, 0.0)
     return gain
 
 
 @step
 def exact_own_gain(nodes, j, t, e):
     """What label j would lose without one of its instances, of probability e."""
-    n_plain, n_nodes = nodes.n_plain, nodes.linear.shape[2]
-    gain = linear_own_gain(nodes, j, e, 0, n_plain) + linear_own_gain(nodes, j, 1.0 - e, n_plain, n_nodes)
+    place, n_plain, n_nodes = np.int64(nodes.places[j]), nodes.n_plain, nodes.linear.shape[2]
+    if place < 0:
+        return 0.0
+    gain = linear_own_gain(nodes, place, e, 0, n_plain) + linear_own_gain(nodes, place, 1.0 - e, n_plain, n_nodes)
     if nodes.product.shape[2] > 0:
-        gain += product_value(nodes, j, t, 0.0, 0.0) - product_value(nodes, j, max(0.0, t - e), e, -1.0)
+        gain += product_value(nodes, place, t, 0.0, 0.0) - product_value(nodes, place, max(0.0, t - e), e, -1.0)
     return gain
 
 
 @step
 def exact_add(nodes, j, e, count):
     """Add an instance to label j (count 1) or take it out (-1)."""
-    linear, products = nodes.linear, nodes.product
+    linear, products, place = nodes.linear, nodes.product, np.int64(nodes.places[j])
+    if place < 0:
+        return
     for r in range(linear.shape[2]):
-        linear[j, SUM, r] += count * phi(e if r < nodes.n_plain else 1.0 - e, linear[j, BASE, r])
-        linear[j, WEIGHT, r] *= linear[j, DECAY, r] if count > 0.0 else 1.0 / linear[j, DECAY, r]
+        linear[place, SUM, r] += count * phi(e if r < nodes.n_plain else 1.0 - e, linear[place, nodes.base, r])
+        linear[place, WEIGHT, r] *= linear[place, DECAY, r] if count > 0.0 else 1.0 / linear[place, DECAY, r]
     for r in range(products.shape[2]):
-        factor = products[j, DECAY, r] / (1.0 - e + e * products[j, DECAY, r])
-        products[j, PRODUCT, r] *= factor if count > 0.0 else 1.0 / factor
+        factor = products[place, DECAY, r] / (1.0 - e + e * products[place, DECAY, r])
+        products[place, PRODUCT, r] *= factor if count > 0.0 else 1.0 / factor
 
 
 @step
@@ -106,27 +115,29 @@ def exact_line(nodes, j, t):
 
     The plain nodes and the products are convex in e, so the chord lies above them; the others grow with e.
     """
-    n_plain, n_nodes, largest = nodes.n_plain, nodes.linear.shape[2], nodes.largest[j]
-    low = linear_gain(nodes, j, 0.0, 0, n_plain)
-    high = linear_gain(nodes, j, largest, 0, n_plain)
+    place, n_plain, n_nodes, largest = np.int64(nodes.places[j]), nodes.n_plain, nodes.linear.shape[2], nodes.largest[j]
+    if place < 0:
+        return 0.0, 0.0
+    low = linear_gain(nodes, place, 0.0, 0, n_plain)
+    high = linear_gain(nodes, place, largest, 0, n_plain)
     if nodes.product.shape[2] > 0:
-        now = product_value(nodes, j, t, 0.0, 0.0)
-        low += product_value(nodes, j, t, 0.0, 1.0) - now
-        high += product_value(nodes, j, t + largest, largest, 1.0) - now
+        now = product_value(nodes, place, t, 0.0, 0.0)
+        low += product_value(nodes, place, t, 0.0, 1.0) - now
+        high += product_value(nodes, place, t + largest, largest, 1.0) - now
     slope = (high - low) / largest if largest > 0.0 else 0.0
-    return slope, low + linear_gain(nodes, j, 1.0 - largest, n_plain, n_nodes)
+    return slope, low + linear_gain(nodes, place, 1.0 - largest, n_plain, n_nodes)
 
 
 @step
-def multiply_instance(nodes, row, e):
-    """Multiply the generating function of one candidate into a row of the nodes."""
+def multiply_instance(nodes, place, e):
+    """Multiply the generating function of one candidate into the nodes at a place."""
     linear, product, n_plain = nodes.linear, nodes.product, nodes.n_plain
     for r in range(n_plain):
-        linear[row, WEIGHT, r] *= 1.0 - e + e * linear[row, BASE, r]
+        linear[place, WEIGHT, r] *= 1.0 - e + e * linear[place, nodes.base, r]
     for r in range(n_plain, linear.shape[2]):
-        linear[row, WEIGHT, r] *= e + (1.0 - e) * linear[row, BASE, r]
+        linear[place, WEIGHT, r] *= e + (1.0 - e) * linear[place, nodes.base, r]
     for r in range(product.shape[2]):
-        product[row, PRODUCT, r] *= 1.0 - e + e * product[row, DECAY, r]
+        product[place, PRODUCT, r] *= 1.0 - e + e * product[place, DECAY, r]
 
 
 @part
@@ -137,17 +148,17 @@ def is_wanted_label(is_wanted, j):
 @step
 def multiply_rows(rows, nodes, is_wanted, first, last):
     for i in range(rows.indptr.size - 1):
-        start, stop = part_of_row(rows, i, first, last, nodes.linear.shape[0])
+        start, stop = part_of_row(rows, i, first, last, nodes.places.size)
         for x in range(start, stop):
             if is_wanted_label(is_wanted, rows.labels[x]):
-                multiply_instance(nodes, rows.labels[x], np.float64(rows.values[x]))
+                multiply_instance(nodes, np.int64(nodes.places[rows.labels[x]]), np.float64(rows.values[x]))
 
 
 @step
 def multiply_labels(columns, labels, nodes, first, last):
-    for row in range(first, last):
-        for x in range(columns.indptr[labels[row]], columns.indptr[labels[row] + 1]):
-            multiply_instance(nodes, row, np.float64(columns.values[x]))
+    for place in range(first, last):
+        for x in range(columns.indptr[labels[place]], columns.indptr[labels[place] + 1]):
+            multiply_instance(nodes, place, np.float64(columns.values[x]))
 
 
 @step
@@ -159,9 +170,9 @@ def add_entries(labels, values, nodes, is_wanted, first, last):
 
 @kernel
 def multiply_columns(columns, labels, nodes, first, last):
-    """Multiply the generating function of all candidates of a label into each of its rows, from first to last.
+    """Multiply the generating function of all candidates of a label into each of its places, from first to last.
 
-    Shapes: labels (rows of the nodes,). Writes: nodes. Assumes: nothing is selected in them yet.
+    Shapes: labels (places,). Writes: nodes. Assumes: nothing is selected in them yet.
     """
     multiply_labels(columns, labels, nodes, first, last)
 

@@ -23,7 +23,7 @@ from tailwise.kernels.compiling import bundle, kernel, part, step
 from tailwise.kernels.curvature import AFFINE, PROPORTIONAL
 from tailwise.kernels.label_state import CURVATURE, ROUNDING, Terms, coefficient_of
 from tailwise.kernels.label_state import formula_at as bare_formula_at
-from tailwise.kernels.nodes import BASE, DECAY, SUM, WEIGHT, Nodes, multiply_instance, phi
+from tailwise.kernels.nodes import DECAY, SUM, WEIGHT, Nodes, multiply_instance, phi
 
 # Columns of Worth.base.
 T0, Q0, P0 = range(3)
@@ -237,11 +237,11 @@ def keep_phis(worth, j, b, bench, size):
     bench.found[KEPT_BLOCK], bench.found[KEPT_SIZE] = b, size
     linear, row, values, phis = worth.nodes.linear, row_of(worth, j, b), bench.values, bench.phis
     for r in range(worth.nodes.n_plain):
-        base = linear[row, BASE, r]
+        base = linear[row, worth.nodes.base, r]
         for x in range(size):
             phis[r, x] = phi(values[x], base)
     for r in range(worth.nodes.n_plain, linear.shape[2]):
-        base = linear[row, BASE, r]
+        base = linear[row, worth.nodes.base, r]
         for x in range(size):
             phis[r, x] = phi(1.0 - values[x], base)
 
@@ -260,7 +260,7 @@ def add_nodes(worth, j, b, q, bench, size):
                 net[x] += weight * phis[r, x]
         return
     for r in range(linear.shape[2]):
-        weight, base = bench.weights[r], linear[row, BASE, r]
+        weight, base = bench.weights[r], linear[row, worth.nodes.base, r]
         if r < n_plain:
             for x in range(size):
                 net[x] += weight * phi(values[x], base)
@@ -277,9 +277,9 @@ def node_line(worth, j, b, q, bench):
     slope, offset = 0.0, 0.0
     take_weights(worth, j, b, q, bench)
     for r in range(n_plain):
-        slope += bench.weights[r] * phi(largest, linear[row, BASE, r])
+        slope += bench.weights[r] * phi(largest, linear[row, worth.nodes.base, r])
     for r in range(n_plain, linear.shape[2]):
-        offset += bench.weights[r] * phi(1.0 - largest, linear[row, BASE, r])
+        offset += bench.weights[r] * phi(1.0 - largest, linear[row, worth.nodes.base, r])
     return slope / max(largest, 1e-300), offset
 
 

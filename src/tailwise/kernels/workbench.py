@@ -6,7 +6,7 @@ import numpy as np
 
 from tailwise.kernels.compiling import bundle, part, reordering_step, step
 from tailwise.kernels.label_state import LARGEST_BELOW_ONE
-from tailwise.kernels.nodes import BASE, phi
+from tailwise.kernels.nodes import phi
 from tailwise.kernels.set_worth import (
     base_at_nodes,
     block_of,
@@ -122,10 +122,10 @@ def node_value(worth, j, bench, size, q):
     value = 0.0
     take_weights(worth, j, b, q, bench)
     for r in range(linear.shape[2]):
-        total = 0.0
+        total, base = 0.0, linear[row, worth.nodes.base, r]
         for x in range(size):
             if bench.is_member[x]:
-                total += phi(bench.values[x] if r < n_plain else 1.0 - bench.values[x], linear[row, BASE, r])
+                total += phi(bench.values[x] if r < n_plain else 1.0 - bench.values[x], base)
         value += bench.weights[r] * total
     return value
 

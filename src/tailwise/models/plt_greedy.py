@@ -92,7 +92,7 @@ class _Unseen:
         self.utility, self.batch = utility, Batch(n_instances, m, n_instances * k, p)
         check_terms(utility, self.batch)
         self.terms, self._constant = make_terms(utility.terms, self.batch)
-        self.state = start_state(self.batch, Totals.nothing(m))
+        self.state = start_state(self.terms, self.batch, Totals.nothing(m))
         refresh(self.terms, self.state)
 
     @property

@@ -64,9 +64,11 @@ def warm_up(problem: Problem, outcome: Outcome, observer: Observer) -> Outcome:
     assert problem.cheaper is not None
     cheaper = replace(problem, expectation=problem.cheaper)
     found = _climb_from_greedy(cheaper, outcome, observer)
-    state = problem.expectation.count(found.positions)
+    positions, interrupted = found.positions, found.interrupted
+    del found  # and its state, before another one is made
+    state = problem.expectation.count(positions)
     history = (problem.expectation.value(state),)
-    return replace(outcome, positions=found.positions, state=state, history=history, interrupted=found.interrupted)
+    return replace(outcome, positions=positions, state=state, history=history, interrupted=interrupted)
 
 
 def _climb_near(problem: Problem, outcome: Outcome, near: Near, observer: Observer) -> Outcome:

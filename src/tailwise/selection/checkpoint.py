@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Checkpoint", "Reached", "open_checkpoint", "remove_checkpoint"]
 
 FILE = "pass.npz"
+# Of the arrays of a state; changes with them, so that a file of another version is refused.
+LAYOUT = 2
 
 
 class Reached(NamedTuple):
@@ -128,6 +130,7 @@ def _identify(problem: Problem) -> str:
         *(problem.candidates.shape, problem.candidates.n_entries, str(problem.utility), problem.expectation.name),
         *(problem.method, problem.seed, problem.group_size, problem.tolerance, problem.max_passes, rules.fills),
         problem.start if isinstance(problem.start, str) else "given",
+        LAYOUT,
     )
     digest.update(repr(facts).encode())
     context = problem.expectation.context
@@ -166,7 +169,7 @@ def _read(file: Path, key: str) -> Reached:
         )
         raise InputError(msg)
     parts: dict[str, Any] = {name: arrays[f"nodes_{name}"] for name in Nodes._fields}
-    nodes = Nodes(**{**parts, "n_plain": int(parts["n_plain"])})
+    nodes = Nodes(**{**parts, **{name: int(parts[name]) for name in ("n_plain", "base")}})
     laws = Laws(*(arrays[f"laws_{name}"] for name in Laws._fields))
     others = sorted(name for name in arrays if name.startswith("other"))
     return Reached(

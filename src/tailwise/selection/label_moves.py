@@ -83,7 +83,8 @@ def compile_label_moves(problem: Problem) -> None:
     """
     if not _is_first_call():
         return
-    positions, state = np.empty((1, 1), np.int32), start_state(problem.batch, problem.expectation.context)
+    terms = problem.expectation.terms
+    positions, state = np.empty((1, 1), np.int32), start_state(terms, problem.batch, problem.expectation.context)
     state = state._replace(nodes=problem.expectation.worth.nodes)  # of the type of nodes that states have
     # Only types count, so that there need not be as many of these as candidates, which of a store take space on disk.
     moves = _LabelMoves(problem, state, move_far=True, is_wanted=np.empty(0, np.bool_))

@@ -193,9 +193,10 @@ def describe_batch(
     names = candidates.label_names
     if names is not None:
         condition_positives = values_by_id(condition_positives, names, "condition_positives", "label")
-    p = check_condition_positives(condition_positives, candidates.condition_positives(), n, priors)
+    p = check_condition_positives(condition_positives, candidates.sum_up(), n, priors)
+    p = p + context.p if context.p.any() else p
     numbers = None if names is None else {name: j for j, name in enumerate(names.ids)}
-    return Batch(n + context.n_instances, m, n_slots + more, p + context.p, numbers)
+    return Batch(n + context.n_instances, m, n_slots + more, p, numbers)
 
 
 def read_priors(priors: Any, source: Source, candidates: Candidates) -> LabelPriors | None:
