@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 import tailwise as tw
 from tailwise.errors import InputError
+from tailwise.inputs import matrices
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.matrices import as_indicator, canonical_csr
 from tailwise.models.adapters import from_pecos
@@ -221,3 +222,15 @@ def test_any_other_number_is_refused(value, came):
     with pytest.raises(InputError) as caught:
         as_indicator(np.array([[1, 0], [1, value]]), "truth", "Give labels.")
     assert str(caught.value) == f"truth must hold only 0 and 1. Got {came}. Give labels."
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 3])
+def test_parts_of_labels_cover_all_and_candidates_of_rare_labels_cost_more(monkeypatch, n_parts):
+    sizes = np.array([40, 40, *[10] * 8])
+    monkeypatch.setattr(matrices, "CACHED_LABELS", 2)
+    edges = matrices.cut_labels(sizes, n_parts)
+    assert edges[0] == 0
+    assert edges[-1] == sizes.size
+    assert sorted(edges) == edges
+    if n_parts == 2:  # 80 candidates each, but those of the last eight labels cost half as much again
+        assert edges == [0, 4, 10]

@@ -14,10 +14,9 @@ from tailwise.inputs.checks import check_size
 from tailwise.inputs.id_tables import read_pair, read_table
 from tailwise.inputs.matrices import (
     ENTRIES_AT_ONCE,
-    add_up,
     as_array,
     canonical_csr,
-    cut_evenly,
+    cut_labels,
     extend_columns,
     is_mapped,
     make_columns,
@@ -254,8 +253,8 @@ class Candidates:
         return make_scratch(size, dtype, self.rows.labels)
 
     def split_labels(self, parts: int) -> list[int]:
-        """Edges of parts of the labels that hold about as many candidates each."""
-        return cut_evenly(add_up(self.by_label.sizes), parts)
+        """Edges of parts of the labels that take about as long each, to whoever adds their candidates up by label."""
+        return cut_labels(self.by_label.sizes, parts)
 
     def condition_positives(self) -> NDArray:
         """Expected number of positives p of each label: the sum of its probabilities."""

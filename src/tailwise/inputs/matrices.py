@@ -31,6 +31,7 @@ __all__ = [
     "check_matrix",
     "check_most_labels",
     "cut_evenly",
+    "cut_labels",
     "cut_pointers",
     "extend_columns",
     "is_mapped",
@@ -43,6 +44,8 @@ __all__ = [
 MOST_LABELS = 2**31 - 1
 ENTRIES_AT_ONCE = 1 << 25  # at once, of mapped candidates: 10 bytes each
 ENTRIES_IN_BLOCK = 1 << 22  # candidates that are copied at once
+# Labels whose totals the cache of a core holds, and what a candidate of another one costs, compared with theirs.
+CACHED_LABELS, RARE_COST = 2048, 1.5
 
 
 def canonical_csr(matrix: Any, name: str) -> sp.csr_array:
@@ -107,6 +110,17 @@ def cut_evenly(pointers: NDArray, n_parts: int) -> list[int]:
     """Edges of parts of rows, or of columns, with about as many entries each: ``n_parts + 1`` that do not fall."""
     shares = pointers[0] + (pointers[-1] - pointers[0]) * np.arange(1, n_parts) / n_parts
     return [0, *np.searchsorted(pointers, shares).tolist(), pointers.size - 1]
+
+
+def cut_labels(sizes: NDArray, n_parts: int) -> list[int]:
+    """Edges of parts of labels with so many candidates that adding these up, row by row, takes about as long for each.
+
+    The totals of the most frequent labels stay in the cache; a candidate of another one costs more.
+    """
+    costs = sizes.astype(np.float64)
+    if sizes.size > CACHED_LABELS:
+        costs[sizes < np.partition(sizes, -CACHED_LABELS)[-CACHED_LABELS]] *= RARE_COST
+    return cut_evenly(np.append(0.0, np.cumsum(costs)), n_parts)
 
 
 def as_array(matrix: Any, name: str) -> Any:

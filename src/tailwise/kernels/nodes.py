@@ -14,12 +14,15 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compiling import bundle, kernel, part, reordering_step, step
+from tailwise.kernels.lanes import prefetch
 from tailwise.kernels.rows import part_of_row
 
 # Rows of Nodes.linear: decay D, weight W D^q, sum of phi (only where it is needed); and base d, unless it is the decay.
 # Rows of Nodes.product: decay D, the product.
 DECAY, WEIGHT, SUM = range(3)
 PRODUCT = 1
+# Candidates from one whose nodes are being fetched to one that is being counted, and numbers that a fetch brings.
+AHEAD, NUMBERS_IN_LINE = 12, 8
 
 
 @bundle
@@ -145,11 +148,23 @@ def is_wanted_label(is_wanted, j):
     return is_wanted.size == 0 or is_wanted[j]
 
 
+@part
+def fetch_nodes(nodes, j, n_rows):
+    """Begin to fetch the first rows of the nodes of label j, which are needed soon."""
+    _, rows, n_nodes = nodes.linear.shape
+    place = np.int64(nodes.places[j])
+    if place >= 0:
+        for x in range(place * rows * n_nodes, (place * rows + n_rows) * n_nodes, NUMBERS_IN_LINE):
+            prefetch(nodes.linear, x)
+
+
 @step
 def multiply_rows(rows, nodes, is_wanted, first, last):
     for i in range(rows.indptr.size - 1):
         start, stop = part_of_row(rows, i, first, last, nodes.places.size)
         for x in range(start, stop):
+            if x + AHEAD < stop and is_wanted_label(is_wanted, rows.labels[x + AHEAD]):
+                fetch_nodes(nodes, rows.labels[x + AHEAD], WEIGHT + 1)
             if is_wanted_label(is_wanted, rows.labels[x]):
                 multiply_instance(nodes, np.int64(nodes.places[rows.labels[x]]), np.float64(rows.values[x]))
 
@@ -164,6 +179,8 @@ def multiply_labels(columns, labels, nodes, first, last):
 @step
 def add_entries(labels, values, nodes, is_wanted, first, last):
     for x in range(labels.size):
+        if x + AHEAD < labels.size and first <= labels[x + AHEAD] < last:
+            fetch_nodes(nodes, labels[x + AHEAD], nodes.linear.shape[1])
         if first <= labels[x] < last and is_wanted_label(is_wanted, labels[x]):
             exact_add(nodes, labels[x], np.float64(values[x]), 1.0)
 
