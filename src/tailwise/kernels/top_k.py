@@ -49,12 +49,15 @@ def find_lane_maxima(numbers, first, last, lanes):
 
 
 @part
-def largest_below(lanes, bar):
-    """The largest of the lanes that is below the bar, or -1."""
-    largest = lanes.dtype.type(-1.0)
-    for y in range(LANES):
-        largest = lanes[y] if largest < lanes[y] < bar else largest
-    return largest
+def kth_of_lanes(lanes, k):
+    """The k-th largest of the lanes: the smallest with fewer than k above it, all compared with all."""
+    kth = lanes.dtype.type(np.inf)
+    for y in range(np.uint64(LANES)):
+        n_above = np.int32(0)
+        for z in range(np.uint64(LANES)):
+            n_above += np.int32(lanes[z] > lanes[y])
+        kth = lanes[y] if n_above < k and lanes[y] < kth else kth
+    return kth
 
 
 @part
@@ -63,15 +66,10 @@ def bar_of_top(numbers, first, last, k, lanes):
 
     Shapes: numbers (any,), none of them negative, at least k from first to last; lanes (LANES,). Writes: lanes.
     """
-    bar, n_reach = lanes.dtype.type(-1.0), k
+    bar = lanes.dtype.type(-1.0)
     if k <= LANES:
         find_lane_maxima(numbers, first, last, lanes)
-        bar, n_reach = lanes.dtype.type(np.inf), 0
-    for _ in range(k):
-        if n_reach < k:
-            bar, n_reach = largest_below(lanes, bar), 0
-            for y in range(LANES):
-                n_reach += lanes[y] >= bar
+        bar = kth_of_lanes(lanes, k)
     return bar
 
 
