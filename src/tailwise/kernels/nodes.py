@@ -21,6 +21,8 @@ from tailwise.kernels.rows import part_of_row
 # Rows of Nodes.product: decay D, the product.
 DECAY, WEIGHT, SUM = range(3)
 PRODUCT = 1
+# With more labels than this, nodes are fetched before they are needed; with fewer, they mostly are in the caches.
+MANY_LABELS = 1 << 16
 # Candidates from one whose nodes are being fetched to one that is being counted, and numbers that a fetch brings.
 AHEAD, NUMBERS_IN_LINE = 12, 8
 
@@ -160,10 +162,11 @@ def fetch_nodes(nodes, j, n_rows):
 
 @step
 def multiply_rows(rows, nodes, is_wanted, first, last):
+    has_many = nodes.places.size > MANY_LABELS
     for i in range(rows.indptr.size - 1):
         start, stop = part_of_row(rows, i, first, last, nodes.places.size)
         for x in range(start, stop):
-            if x + AHEAD < stop and is_wanted_label(is_wanted, rows.labels[x + AHEAD]):
+            if has_many and x + AHEAD < stop and is_wanted_label(is_wanted, rows.labels[x + AHEAD]):
                 fetch_nodes(nodes, rows.labels[x + AHEAD], WEIGHT + 1)
             if is_wanted_label(is_wanted, rows.labels[x]):
                 multiply_instance(nodes, np.int64(nodes.places[rows.labels[x]]), np.float64(rows.values[x]))
@@ -178,8 +181,9 @@ def multiply_labels(columns, labels, nodes, first, last):
 
 @step
 def add_entries(labels, values, nodes, is_wanted, first, last):
+    has_many = nodes.places.size > MANY_LABELS
     for x in range(labels.size):
-        if x + AHEAD < labels.size and first <= labels[x + AHEAD] < last:
+        if has_many and x + AHEAD < labels.size and first <= labels[x + AHEAD] < last:
             fetch_nodes(nodes, labels[x + AHEAD], nodes.linear.shape[1])
         if first <= labels[x] < last and is_wanted_label(is_wanted, labels[x]):
             exact_add(nodes, labels[x], np.float64(values[x]), 1.0)
