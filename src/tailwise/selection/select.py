@@ -154,8 +154,9 @@ def select(
     Notes
     -----
     A pass costs O(nnz) time; memory is that of the candidates plus O(n k + m), label passes hold the candidates once
-    more, by label. The utility never falls from pass to pass. Only candidates are considered before empty slots are
-    filled. Paper: sections 4.2-4.4.
+    more, by label. A CSR matrix of float32 or float64 with labels in int32, sorted in each row, is read in place; other
+    layouts are converted to one, and labels in int64 are copied to int32. The utility never falls from pass to pass.
+    Only candidates are considered before empty slots are filled. Paper: sections 4.2-4.4.
 
     Examples
     --------
