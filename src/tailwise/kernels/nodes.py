@@ -104,10 +104,11 @@ def exact_own_gain(nodes, j, t, e):
 def exact_add(nodes, j, e, count):
     """Add an instance to label j (count 1) or take it out (-1)."""
     linear, products, place = nodes.linear, nodes.product, np.int64(nodes.places[j])
+    n_plain, base = nodes.n_plain, nodes.base
     if place < 0:
         return
     for r in range(linear.shape[2]):
-        linear[place, SUM, r] += count * phi(e if r < nodes.n_plain else 1.0 - e, linear[place, nodes.base, r])
+        linear[place, SUM, r] += count * phi(e if r < n_plain else 1.0 - e, linear[place, base, r])
         linear[place, WEIGHT, r] *= linear[place, DECAY, r] if count > 0.0 else 1.0 / linear[place, DECAY, r]
     for r in range(products.shape[2]):
         factor = products[place, DECAY, r] / (1.0 - e + e * products[place, DECAY, r])
@@ -133,14 +134,23 @@ def exact_line(nodes, j, t):
     return slope, low + linear_gain(nodes, place, 1.0 - largest, n_plain, n_nodes)
 
 
+@part
+def multiply_plain(linear, place, base, e, n_plain):
+    for r in range(n_plain):
+        linear[place, WEIGHT, r] *= 1.0 - e + e * linear[place, base, r]
+
+
 @step
 def multiply_instance(nodes, place, e):
     """Multiply the generating function of one candidate into the nodes at a place."""
-    linear, product, n_plain = nodes.linear, nodes.product, nodes.n_plain
-    for r in range(n_plain):
-        linear[place, WEIGHT, r] *= 1.0 - e + e * linear[place, nodes.base, r]
+    # Taken out of the tuple before the loops, which could not be vectorised otherwise, as they write.
+    linear, product, n_plain, base = nodes.linear, nodes.product, nodes.n_plain, nodes.base
+    if base == DECAY:  # a constant, with which the loop is compiled to less
+        multiply_plain(linear, place, DECAY, e, n_plain)
+    else:
+        multiply_plain(linear, place, base, e, n_plain)
     for r in range(n_plain, linear.shape[2]):
-        linear[place, WEIGHT, r] *= e + (1.0 - e) * linear[place, nodes.base, r]
+        linear[place, WEIGHT, r] *= e + (1.0 - e) * linear[place, base, r]
     for r in range(product.shape[2]):
         product[place, PRODUCT, r] *= 1.0 - e + e * product[place, DECAY, r]
 
