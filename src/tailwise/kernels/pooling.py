@@ -101,14 +101,14 @@ def logit(p, least):
 
 
 @kernel
-def describe_rows(starts, labels, values, log_counts, least, order, ranks, inputs):
+def describe_rows(starts, labels, values, log_counts, log_ranks, least, order, ranks, inputs):
     """Describe pairs: logit, log rank and log row sum of each member; log frequency of the label, logit of the mean.
 
     Shapes: starts int64 (n + 1,), labels (pairs,), values (members, pairs), as `join_rows` finds them; log_counts
-    float64 (labels,); order, ranks int64 (longest row,), for the kernel's own use; inputs float64
-    (pairs, 3 * members + 2). Writes: inputs.
+    float64 (labels,); log_ranks float64 (longest row,), log(1 + rank); order, ranks int64 (longest row,), for the
+    kernel's own use; inputs float64 (pairs, 3 * members + 2). Writes: inputs.
     """
-    n_members = values.shape[0]
+    n_members, lowest = values.shape[0], logit(0.0, least)
     for i in range(starts.size - 1):
         first, last = starts[i], starts[i + 1]
         for member in range(n_members):
@@ -118,8 +118,8 @@ def describe_rows(starts, labels, values, log_counts, least, order, ranks, input
                 total += values[member, x]
             log_total = np.log(total + 0.1)
             for x in range(first, last):
-                inputs[x, 3 * member] = logit(values[member, x], least)
-                inputs[x, 3 * member + 1] = np.log(1.0 + ranks[x - first])
+                inputs[x, 3 * member] = logit(values[member, x], least) if values[member, x] > 0.0 else lowest
+                inputs[x, 3 * member + 1] = log_ranks[ranks[x - first]]
                 inputs[x, 3 * member + 2] = log_total
         for x in range(first, last):
             mean = 0.0
