@@ -88,14 +88,15 @@ def test_the_regression_is_that_of_scikit_learn(few, monkeypatch):
     is_true = random.random(5000) < 1 / (1 + np.exp(4 - inputs @ [2.0, 0.1, -3.0]))
     mean, scale = inputs.mean(axis=0), inputs.std(axis=0)
     expected = LogisticRegression(C=1.0, tol=1e-10).fit((inputs - mean) / scale, is_true)
-    weights, bias = fit_stack(inputs, is_true)
+    weights, bias, scales = fit_stack(inputs, is_true)
+    np.testing.assert_allclose(scales, scale)
     np.testing.assert_allclose(weights * scale, expected.coef_[0], atol=1e-4)
     assert bias + weights @ mean == pytest.approx(expected.intercept_[0], abs=1e-4)
 
 
 def test_the_regression_where_hits_are_certain():
     inputs = np.repeat([[0.0], [1.0]], 2000, axis=0)
-    weights, bias = fit_stack(inputs, inputs[:, 0] > 0)
+    weights, bias, _ = fit_stack(inputs, inputs[:, 0] > 0)
     assert 1 / (1 + np.exp(-bias)) < 0.01
     assert 1 / (1 + np.exp(-bias - weights[0])) > 0.99
 
@@ -172,7 +173,7 @@ def test_the_error_of_calibration():
 
 
 def test_without_a_single_hit():
-    weights, bias = fit_stack(np.ones((8, 2)), np.zeros(8, bool))
+    weights, bias, _ = fit_stack(np.ones((8, 2)), np.zeros(8, bool))
     assert not weights.any()
     assert 1 / (1 + np.exp(-bias)) == pytest.approx(0.1)
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from tailwise.kernels.compiling import kernel, part
 
+LARGE = 1e200  # products of numbers of at most 2 are kept below
+
 
 @kernel
 def find_scales(inputs, means, scales):
@@ -48,7 +50,7 @@ def expand_loss(inputs, is_true, stride, means, factors, weights, row, slope, cu
     inputs are reduced by the first and multiplied by the second; weights, slope float64 (c + 1,), the last one is the
     bias; row (c + 1,), for the kernel's own use; curvature float64 (c + 1, c + 1). Writes: slope, curvature.
     """
-    n_columns, loss = means.size, 0.0
+    n_columns, loss, factor = means.size, 0.0, 1.0
     slope[:] = 0.0
     curvature[:] = 0.0
     row[n_columns] = 1.0
@@ -59,13 +61,16 @@ def expand_loss(inputs, is_true, stride, means, factors, weights, row, slope, cu
             score += weights[a] * row[a]
         small = np.exp(-abs(score))  # never overflows
         probability = (1.0 if score >= 0.0 else small) / (1.0 + small)
-        loss += np.log1p(small) + max(score, 0.0) - (score if is_true[r] else 0.0)
+        loss += max(score, 0.0) - (score if is_true[r] else 0.0)
+        factor *= 1.0 + small  # one logarithm for many pairs
+        if factor > LARGE:
+            loss, factor = loss + np.log(factor), 1.0
         spread = small / (1.0 + small) ** 2
         add_row(row, probability - (1.0 if is_true[r] else 0.0), spread, slope, curvature)
     for a in range(n_columns + 1):
         for b in range(a):
             curvature[b, a] = curvature[a, b]
-    return loss
+    return loss + np.log(factor)
 
 
 @kernel

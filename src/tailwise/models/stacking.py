@@ -16,7 +16,7 @@ OF_MEMBERS, OF_ALL = ("logit", "log rank", "log sum"), ("log frequency", "logit 
 LEAST_SCALE = 1e-9  # inputs that vary less count as constant
 FEW, STRIDE = 50_000, 16
 # Newton's method: maximum number of steps, shortest step, and the share of the loss below which a gain ends it.
-MOST_STEPS, SHORTEST, LEAST_GAIN = 50, 1e-6, 1e-9
+MOST_STEPS, SHORTEST, LEAST_GAIN = 50, 1e-6, 1e-8
 
 
 class Pool(NamedTuple):
@@ -70,7 +70,8 @@ def describe_pairs(pooled: Pool, counts: NDArray) -> NDArray:
     longest = int(np.diff(indptr).max(initial=0))
     inputs = np.empty((labels.size, len(OF_MEMBERS) * values.shape[0] + len(OF_ALL)))
     logs = np.log1p(np.asarray(counts, np.float64)), np.log1p(np.arange(longest))
-    describe_rows(indptr, labels, values, *logs, LEAST, *np.empty((2, longest), np.int64), inputs)
+    room = np.empty(longest, np.int64), np.empty(longest, np.float32), np.empty(longest, np.int64)
+    describe_rows(indptr, labels, values, *logs, LEAST, *room, inputs)
     return inputs
 
 
