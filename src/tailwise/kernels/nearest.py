@@ -3,8 +3,9 @@
 Features are numbered by frequency, the most frequent is 0. The first ones are heads: each row has a byte for each of
 them, rounded up. Other features have postings in each block of rows. A block is compared with many queries before the
 next one is fetched: postings are added to the sums of its rows, bytes of heads are added up for 64 rows at a time, and
-rows whose sum of both, an upper bound, exceeds the nearest rows so far are listed with their products. In the end,
-the products of listed rows are computed once more in double precision.
+rows whose sum of both, an upper bound, exceeds the nearest rows so far are listed with their products. In the first
+block, the rows of the largest bounds come first, as they rule out most others. In the end, the products of listed rows
+are computed once more in double precision.
 """
 
 from typing import NamedTuple
@@ -260,7 +261,8 @@ def list_first(queries, i, at, heads, postings, size, least, room, rows, cosines
 def list_block(queries, i, at, heads, postings, block, room, rows, cosines):
     """List the rows of a block that may be among the nearest."""
     first_row, n_rows = block * room.sums.size, postings.rows.indptr.size - 1
-    first, last, unit, size = queries.indptr[i], heads.splits[i], heads.units[i], min(room.sums.size, n_rows - first_row)
+    first, last, unit = queries.indptr[i], heads.splits[i], heads.units[i]
+    size = min(room.sums.size, n_rows - first_row)
     least = max(room.heaps[at, 0] - heads.slacks[i], heads.floors[i])
     write_query(queries, first, last, room.query)
     for start in range(0, size, WIDE):

@@ -62,7 +62,8 @@ class Ensemble(SavedModel, BaseEstimator):
     n_jobs : int, optional
         Number of threads of the members; None or -1 for all cores. Results do not depend on it.
     random_state : int, RandomState instance or None
-        Seed of the members and of the split. With an integer, each member is the same as if it was fitted alone with it.
+        Seed of the members and of the split. With an integer, each member is the one that it would be if fitted alone
+        with this seed.
     progress : bool
         Whether members show progress bars.
 

@@ -256,10 +256,10 @@ def _ranges_of(queries: Matrix) -> NDArray:
 
 def _make_room(postings: Postings, queries: Matrix, n_features: int, n_queries: int, r: int) -> SearchRoom:
     block, n_listed = postings.codes.shape[0] * WIDE // max(1, postings.starts.shape[0]), LISTED * r + WIDE
-    numbers = (np.zeros(size, np.float32) for size in (block, block, block // STRIPS, n_features))
+    sums, bounds, maxima, query = (np.zeros(size, np.float32) for size in (block, block, block // STRIPS, n_features))
     heaps, values = (np.zeros((n_queries, size), np.float32) for size in (r, n_listed))
     sizes, listed = np.zeros(n_queries, np.int64), np.zeros((n_queries, n_listed), np.int32)
-    return SearchRoom(_ranges_of(queries), *numbers, heaps, sizes, listed, values)
+    return SearchRoom(_ranges_of(queries), sums, bounds, maxima, query, heaps, sizes, listed, values)
 
 
 def _round_up(numbers: NDArray) -> NDArray:
