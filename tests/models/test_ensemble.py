@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 import tailwise as tw
 from tailwise.errors import FileError, InputError
+from tailwise.kernels.logistic import expand_loss
 from tailwise.models import ready_stack
 from tailwise.models.reliability import calibration_error
 from tailwise.models.stacking import describe_pairs, find_true, fit_stack, pool
@@ -88,14 +89,37 @@ def test_the_regression_is_that_of_scikit_learn(few, monkeypatch):
     is_true = random.random(5000) < 1 / (1 + np.exp(4 - inputs @ [2.0, 0.1, -3.0]))
     mean, scale = inputs.mean(axis=0), inputs.std(axis=0)
     expected = LogisticRegression(C=1.0, tol=1e-10).fit((inputs - mean) / scale, is_true)
-    weights, bias = fit_stack(inputs, is_true)
+    weights, bias, scales = fit_stack(inputs, is_true)
+    np.testing.assert_allclose(scales, scale)
     np.testing.assert_allclose(weights * scale, expected.coef_[0], atol=1e-4)
     assert bias + weights @ mean == pytest.approx(expected.intercept_[0], abs=1e-4)
 
 
+@pytest.mark.boundscheck
+@pytest.mark.parametrize("stride", [1, 3])
+def test_the_loss_and_its_derivatives(stride):
+    random = np.random.default_rng(6)
+    inputs, is_true, weights = 9 * random.normal(size=(3000, 3)), random.random(3000) < 0.3, random.normal(size=4)
+    means, factors = np.array([1.0, 2.0, -3.0]), np.array([0.5, 1.0, 2.0])
+    slope, curvature = np.empty(4), np.empty((4, 4))
+    loss = expand_loss(inputs, is_true, stride, means, factors, weights, np.empty(4), slope, curvature)
+    rows = np.column_stack([(inputs - means) * factors, np.ones(3000)])[::stride]
+    signs = np.where(is_true[::stride], 1.0, -1.0)
+    shares = 1 / (1 + np.exp(-rows @ weights))
+    assert loss == pytest.approx(np.logaddexp(0.0, -signs * (rows @ weights)).sum(), rel=1e-9)
+    np.testing.assert_allclose(slope, rows.T @ (shares - (signs > 0)), rtol=1e-8)
+    np.testing.assert_allclose(curvature, rows.T @ (rows * (shares * (1 - shares))[:, None]), rtol=1e-8)
+
+
+def test_members_are_what_they_are_alone():
+    members = tw.Ensemble(random_state=3).fit(X, Y).members_
+    for name, alone in (("tree", tw.LabelTree(random_state=3)), ("neighbours", tw.Neighbours())):
+        assert (members[name].predict_proba(X, top=9) != alone.fit(X, Y).predict_proba(X, top=9)).nnz == 0
+
+
 def test_the_regression_where_hits_are_certain():
     inputs = np.repeat([[0.0], [1.0]], 2000, axis=0)
-    weights, bias = fit_stack(inputs, inputs[:, 0] > 0)
+    weights, bias, _ = fit_stack(inputs, inputs[:, 0] > 0)
     assert 1 / (1 + np.exp(-bias)) < 0.01
     assert 1 / (1 + np.exp(-bias - weights[0])) > 0.99
 
@@ -172,7 +196,7 @@ def test_the_error_of_calibration():
 
 
 def test_without_a_single_hit():
-    weights, bias = fit_stack(np.ones((8, 2)), np.zeros(8, bool))
+    weights, bias, _ = fit_stack(np.ones((8, 2)), np.zeros(8, bool))
     assert not weights.any()
     assert 1 / (1 + np.exp(-bias)) == pytest.approx(0.1)
 

@@ -120,6 +120,20 @@ def test_ties_go_to_the_earlier_row():
     np.testing.assert_array_equal(found.rows, np.column_stack([np.arange(20), np.arange(300, 320)]))
 
 
+@pytest.mark.boundscheck
+@pytest.mark.parametrize("block", [64, 8192])
+def test_ties_of_different_rows(block, monkeypatch):
+    """Rows of four equal features: their products are multiples of one number, and bounds differ from them."""
+    monkeypatch.setattr(row_index, "BLOCK", block)
+    random, rows = np.random.default_rng(8), np.zeros((900, 24))
+    for row in rows:
+        row[random.choice(24, 4, replace=False, p=np.arange(24, 0, -1) / 300)] = 1.0
+    queries = rows[::30]
+    found = tw.Neighbours(25).fit(sp.csr_array(rows), np.ones((900, 2))).search(sp.csr_array(queries))
+    for near, n_shared in zip(found.rows, queries @ rows.T, strict=True):
+        np.testing.assert_array_equal(near, np.argsort(-n_shared, kind="stable")[:25])
+
+
 def test_votes_are_a_softmax():
     model = tw.Neighbours(5, temperature=0.1).fit(X, Y)
     found, votes = model.search(Q), model.predict_proba(Q, top=12).toarray()

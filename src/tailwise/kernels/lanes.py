@@ -5,6 +5,8 @@ loops over such rows store every partial sum to memory, as two arrays might over
 these loops are spelled out for the compiler with vectors of sixteen, which it maps to what the processor has.
 """
 
+import math
+
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -82,19 +84,20 @@ def add_to_rows(typing_context, columns, values, first, last, table, steps):
 
 
 @intrinsic
-def mask_above(typing_context, columns, factors, first, last, table, sums, start, unit, least):
+def mask_above(typing_context, columns, factors, first, last, table, sums, start, unit, least, bounds):
     """Which of 64 rows exceed a number: a bit each, the first row's is the lowest.
 
-    The number of row y is sums[start + y] + unit * (table[columns[x], y] times factors[x], added up over x from first
+    The bound of row y is sums[start + y] + unit * (table[columns[x], y] times factors[x], added up over x from first
     to last); a sum of at least 65535 exceeds everything.
-    Shapes: columns int32, factors uint16 (nnz,), at most 255; table uint8 (any, 64); sums float32, all contiguous.
+    Shapes: columns int32, factors uint16 (nnz,), at most 255; table uint8 (any, 64); sums, bounds float32, all
+    contiguous. Writes: the bounds of the rows, bounds[start + y].
     """
     numbers = (types.int64, types.float32, types.float32)
-    signature = types.uint64(columns, factors, types.int64, types.int64, table, sums, *numbers)
+    signature = types.uint64(columns, factors, types.int64, types.int64, table, sums, *numbers, bounds)
 
     def generate(context, builder, signature, arguments):
-        columns, factors, table, sums = _data_of(context, builder, signature, arguments, (0, 1, 4, 5))
-        start, unit, least = arguments[6:]
+        columns, factors, table, sums, found = _data_of(context, builder, signature, arguments, (0, 1, 4, 5, 9))
+        start, unit, least = arguments[6:9]
         total = cgutils.alloca_once_value(builder, ir.Constant(_SHORTS, [0] * WIDE))
         kind = ir.FunctionType(_SHORTS, [_SHORTS, _SHORTS])
         add = cgutils.get_or_insert_function(builder.module, kind, f"llvm.uadd.sat.v{WIDE}i16")
@@ -110,9 +113,11 @@ def mask_above(typing_context, columns, factors, first, last, table, sums, start
         whole = builder.load(total)
         heads = builder.fmul(builder.uitofp(whole, _FLOATS), _in_all(builder, unit, _FLOATS))
         bounds = builder.fadd(_load(builder, builder.gep(sums, [start]), _FLOATS), heads)
-        is_above = builder.fcmp_ordered(">", bounds, _in_all(builder, least, _FLOATS))
         is_full = builder.icmp_unsigned("==", whole, ir.Constant(_SHORTS, [2**16 - 1] * WIDE))
-        return builder.bitcast(builder.or_(is_above, is_full), _INT64)
+        bounds = builder.select(is_full, ir.Constant(_FLOATS, [math.inf] * WIDE), bounds)
+        place = builder.bitcast(builder.gep(found, [start]), _FLOATS.as_pointer())
+        builder.store(bounds, place).align = 4
+        return builder.bitcast(builder.fcmp_ordered(">", bounds, _in_all(builder, least, _FLOATS)), _INT64)
 
     return signature, generate
 

@@ -3,8 +3,9 @@
 Features are numbered by frequency, the most frequent is 0. The first ones are heads: each row has a byte for each of
 them, rounded up. Other features have postings in each block of rows. A block is compared with many queries before the
 next one is fetched: postings are added to the sums of its rows, bytes of heads are added up for 64 rows at a time, and
-rows whose sum of both, an upper bound, exceeds the nearest rows so far are listed with their products. In the end,
-the products of listed rows are computed once more in double precision.
+rows whose sum of both, an upper bound, exceeds the nearest rows so far are listed with their products. In the first
+block, the rows of the largest bounds come first, as they rule out most others. In the end, the products of listed rows
+are computed once more in double precision.
 """
 
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compiling import bundle, kernel, part, step
-from tailwise.kernels.lanes import WIDE, lowest_bit, mask_above, prefetch
+from tailwise.kernels.lanes import WIDE, lowest_bit, mask_above, mask_reaching, prefetch
 from tailwise.kernels.node_training import Matrix
 from tailwise.kernels.top_k import kth_largest
 
@@ -55,7 +56,8 @@ class SearchRoom(NamedTuple):
 
     ranges: np.ndarray  # int64 (longest query, 2): postings of its features
     sums: np.ndarray  # float32 (rows of a block,): products without heads
-    maxima: np.ndarray  # float32 (rows of a block / STRIPS,): the largest sum at each place of the strips
+    bounds: np.ndarray  # float32 (rows of a block,): at least the whole products
+    maxima: np.ndarray  # float32 (rows of a block / STRIPS,): the largest bound at each place of the strips
     query: np.ndarray  # float32 (features,): the query at hand, 0 between queries
     heaps: np.ndarray  # float32 (queries, r): largest products so far, the least first
     sizes: np.ndarray  # int64 (queries,): rows listed
@@ -67,13 +69,14 @@ class SearchRoom(NamedTuple):
 def add_postings(queries, first, last, postings, block, ranges, sums):
     """Add features of a query to the sums of the rows of a block that have them."""
     starts, base, n = postings.starts[block], postings.block_starts[block], 0
+    packed = postings.packed[base:]  # once, not for each posting: a write to sums might change what postings hold
     for e in range(first, last):
-        f = queries.columns[e]
+        f = np.uint32(queries.columns[e])
         if f >= starts.size - 1:
             break  # this feature and all later ones do not occur
-        ranges[n, 0], ranges[n, 1] = starts[f], starts[f + 1]  # looked up before, so that none waits for another one
+        ranges[n, 0], ranges[n, 1] = starts[f], starts[f + np.uint32(1)]  # looked up before, so that none waits
+        prefetch(packed, starts[f])
         n += 1
-    packed = postings.packed[base:]  # once, not for each posting: a write to sums might change what postings hold
     for x in range(n):
         v = queries.values[first + x] * STEP
         for s in range(np.uint64(ranges[x, 0]), np.uint64(ranges[x, 1])):
@@ -99,19 +102,31 @@ def clear_query(queries, first, last, query):
 def product(rows, row, query):
     """The product of a row with the query, in double precision and always in the same order."""
     total = 0.0
-    for e in range(rows.indptr[row], rows.indptr[row + 1]):
+    for e in range(np.uint64(rows.indptr[row]), np.uint64(rows.indptr[row + 1])):
         total += np.float64(rows.values[e]) * query[np.uint32(rows.columns[e])]
     return total
 
 
 @part
+def head_term(entry, query):
+    """What one head of a row adds to the product, in STEPs."""
+    return query[np.uint16(entry)] * np.float32(entry >> 16)
+
+
+@part
 def head_product(postings, row, query):
-    """The product of a row with the query on heads."""
-    total = np.float32(0.0)
-    for e in range(postings.head_starts[row], postings.head_starts[row + 1]):
-        entry = postings.heads[e]
-        total += query[np.uint16(entry)] * np.float32(entry >> 16)
-    return total * STEP
+    """The product of a row with the query on heads, as four sums that do not wait for each other."""
+    heads, a, b, c, d = postings.heads, np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
+    first, last = np.uint64(postings.head_starts[row]), np.uint64(postings.head_starts[row + 1])
+    whole = last - (last - first) % np.uint64(4)
+    for e in range(first, whole, np.uint64(4)):
+        a += head_term(heads[e], query)
+        b += head_term(heads[e + np.uint64(1)], query)
+        c += head_term(heads[e + np.uint64(2)], query)
+        d += head_term(heads[e + np.uint64(3)], query)
+    for e in range(whole, last):
+        a += head_term(heads[e], query)
+    return ((a + b) + (c + d)) * STEP
 
 
 @step
@@ -151,6 +166,12 @@ def fetch_listed(at, rows, room):
             prefetch(rows.values, e)
 
 
+@part
+def is_nearer(value, row, other_value, other_row):
+    """Whether a row comes before another one; ties by the smaller row."""
+    return value > other_value or (value == other_value and row < other_row)
+
+
 @step
 def keep_nearest(queries, i, at, heads, postings, room, rows, cosines):
     """Sort the listed rows of largest product into rows and cosines, (r,); ties by the smaller row; their number.
@@ -161,28 +182,18 @@ def keep_nearest(queries, i, at, heads, postings, room, rows, cosines):
     fetch_listed(at, postings.rows, room)
     write_query(queries, heads.splits[i], queries.indptr[i + 1], room.query)
     for x in range(n_listed):
-        value = product(postings.rows, room.listed[at, x], room.query)
-        if value <= 0.0 or (size == r and value <= cosines[r - 1]):
+        row = room.listed[at, x]
+        value = product(postings.rows, row, room.query)
+        if value <= 0.0 or (size == r and not is_nearer(value, row, cosines[r - 1], rows[r - 1])):
             continue
         place = min(size, r - 1)
-        while place > 0 and cosines[place - 1] < value:
+        while place > 0 and is_nearer(value, row, cosines[place - 1], rows[place - 1]):
             rows[place], cosines[place] = rows[place - 1], cosines[place - 1]
             place -= 1
-        rows[place], cosines[place] = room.listed[at, x], value
+        rows[place], cosines[place] = row, value
         size = min(size + 1, r)
     clear_query(queries, heads.splits[i], queries.indptr[i + 1], room.query)
     return size
-
-
-@step
-def order_by_row(rows, cosines, n):
-    """Sort the first n rows by number, so that the earlier one of two equal rows stays first."""
-    for x in range(1, n):
-        row, cosine, place = rows[x], cosines[x], x
-        while place > 0 and rows[place - 1] > row:
-            rows[place], cosines[place] = rows[place - 1], cosines[place - 1]
-            place -= 1
-        rows[place], cosines[place] = row, cosine
 
 
 @step
@@ -190,7 +201,6 @@ def make_place(queries, i, at, heads, postings, room, rows, cosines):
     """Drop rows from a full list: those that cannot be among the nearest, or, if these are few, all but r rows."""
     if 2 * drop_far(at, heads.slacks[i], room) > room.listed.shape[1]:
         n = keep_nearest(queries, i, at, heads, postings, room, rows, cosines)
-        order_by_row(rows, cosines, n)
         for x in range(n):
             room.listed[at, x], room.values[at, x] = rows[x], cosines[x]
         room.sizes[at] = n
@@ -208,42 +218,63 @@ def list_row(queries, i, at, heads, row, value, postings, room, rows, cosines):
 
 
 @step
-def start_heap(heap, sums, maxima):
-    """Fill an empty heap with a number that at least as many of the sums reach, so that few rows must be listed."""
+def find_bar(bounds, maxima, r):
+    """A number that at least r of the bounds reach, and usually few more; infinity if r is large."""
     for y in range(maxima.size):
-        maxima[y] = 0.0
-    for start in range(np.uint64(0), np.uint64(sums.size), np.uint64(maxima.size)):
+        maxima[y] = -np.inf
+    for start in range(np.uint64(0), np.uint64(bounds.size), np.uint64(maxima.size)):
         for y in range(np.uint64(maxima.size)):
-            maxima[y] = max(maxima[y], sums[start + y])
-    if heap.size <= maxima.size:
-        heap[:] = kth_largest(maxima, maxima.size, heap.size)
+            maxima[y] = max(maxima[y], bounds[start + y])
+    return kth_largest(maxima, maxima.size, r) if r <= maxima.size else np.float32(np.inf)
+
+
+@step
+def list_marked(queries, i, at, heads, postings, first_row, start, left, least, room, rows, cosines):
+    """List those of 64 rows that are marked by a bit and may be among the nearest; returns what others must exceed."""
+    n_rows = postings.rows.indptr.size - 1
+    while left != np.uint64(0):
+        place = start + lowest_bit(left)
+        left &= left - np.uint64(1)
+        if first_row + place >= n_rows:
+            break
+        if room.bounds[place] > least:
+            value = room.sums[place] + head_product(postings, first_row + place, room.query)
+            if value > least:
+                list_row(queries, i, at, heads, first_row + place, value, postings, room, rows, cosines)
+                least = max(room.heaps[at, 0] - heads.slacks[i], heads.floors[i])
+    return least
+
+
+@step
+def list_first(queries, i, at, heads, postings, size, least, room, rows, cosines):
+    """List rows of the first block: before all others those of the largest bounds, which rule out most of them."""
+    bar = find_bar(room.bounds, room.maxima, cosines.size)
+    for start in range(0, size, WIDE):
+        left = mask_reaching(room.bounds, start, bar)
+        least = list_marked(queries, i, at, heads, postings, 0, start, left, least, room, rows, cosines)
+    for start in range(0, size, WIDE):
+        left = mask_reaching(room.bounds, start, least) & ~mask_reaching(room.bounds, start, bar)
+        least = list_marked(queries, i, at, heads, postings, 0, start, left, least, room, rows, cosines)
 
 
 @step
 def list_block(queries, i, at, heads, postings, block, room, rows, cosines):
     """List the rows of a block that may be among the nearest."""
     first_row, n_rows = block * room.sums.size, postings.rows.indptr.size - 1
-    first, last, unit, slack = queries.indptr[i], heads.splits[i], heads.units[i], heads.slacks[i]
-    if block == 0 and heads.floors[i] == 0.0:  # then no product is less than its sum
-        start_heap(room.heaps[at], room.sums, room.maxima)
-    least, is_written = max(room.heaps[at, 0] - slack, heads.floors[i]), False
-    for start in range(0, min(room.sums.size, n_rows - first_row), WIDE):
+    first, last, unit = queries.indptr[i], heads.splits[i], heads.units[i]
+    size = min(room.sums.size, n_rows - first_row)
+    least = max(room.heaps[at, 0] - heads.slacks[i], heads.floors[i])
+    write_query(queries, first, last, room.query)
+    for start in range(0, size, WIDE):
         codes = postings.codes[(first_row + start) // WIDE]
-        left = mask_above(queries.columns, heads.factors, first, last, codes, room.sums, start, unit, least)
-        if left != np.uint64(0) and not is_written:
-            write_query(queries, first, last, room.query)
-            is_written = True
-        while left != np.uint64(0):
-            place = start + lowest_bit(left)
-            left &= left - np.uint64(1)
-            if first_row + place >= n_rows:
-                break
-            value = room.sums[place] + head_product(postings, first_row + place, room.query)
-            if value > least:
-                list_row(queries, i, at, heads, first_row + place, value, postings, room, rows, cosines)
-                least = max(room.heaps[at, 0] - slack, heads.floors[i])
-    if is_written:
-        clear_query(queries, first, last, room.query)
+        left = mask_above(
+            queries.columns, heads.factors, first, last, codes, room.sums, start, unit, least, room.bounds
+        )
+        if block > 0:
+            least = list_marked(queries, i, at, heads, postings, first_row, start, left, least, room, rows, cosines)
+    if block == 0:
+        list_first(queries, i, at, heads, postings, size, least, room, rows, cosines)
+    clear_query(queries, first, last, room.query)
 
 
 @kernel

@@ -7,6 +7,7 @@ from tailwise.kernels.top_k import kth_largest
 
 NO_LABEL = 2**31 - 1
 RUN = 32  # values that are sorted by insertion, before such runs are merged
+FEW = 256  # values for each of which the larger ones are counted, many at once, instead
 
 
 @part
@@ -71,13 +72,20 @@ def merge_runs(values, order, first, middle, last, room):
 
 
 @step
-def rank_values(values, first, last, order, ranks):
-    """Rank a row by value, the largest first, ties by position; zeros come last and need no sorting."""
-    n_sorted = 0
-    for x in range(first, last):
-        if values[x] > 0.0:
-            order[n_sorted] = x
-            n_sorted += 1
+def count_larger(kept, n, order, first, ranks):
+    """Rank the first n of kept values, which stand at the places of order, by counting those before each of them."""
+    for y in range(n):
+        value, rank = kept[y], np.int32(0)
+        for z in range(np.uint64(y)):
+            rank += np.int32(kept[z] >= value)
+        for z in range(np.uint64(y + 1), np.uint64(n)):
+            rank += np.int32(kept[z] > value)
+        ranks[order[y] - first] = rank
+
+
+@step
+def sort_and_rank(values, n_sorted, order, first, ranks):
+    """Rank the first n_sorted places of order by their values."""
     for y in range(0, n_sorted, RUN):
         sort_run(values, order, y, min(y + RUN, n_sorted))
     size = RUN
@@ -87,6 +95,20 @@ def rank_values(values, first, last, order, ranks):
         size *= 2
     for rank in range(n_sorted):
         ranks[order[rank] - first] = rank
+
+
+@step
+def rank_values(values, first, last, order, kept, ranks):
+    """Rank a row by value, the largest first, ties by position; zeros come last and need no sorting."""
+    n_sorted = 0
+    for x in range(first, last):
+        if values[x] > 0.0:
+            order[n_sorted], kept[n_sorted] = x, values[x]
+            n_sorted += 1
+    if n_sorted <= FEW:
+        count_larger(kept, n_sorted, order, first, ranks)
+    else:
+        sort_and_rank(values, n_sorted, order, first, ranks)
     for x in range(first, last):
         if not values[x] > 0.0:
             ranks[x - first] = n_sorted
@@ -101,25 +123,25 @@ def logit(p, least):
 
 
 @kernel
-def describe_rows(starts, labels, values, log_counts, least, order, ranks, inputs):
+def describe_rows(starts, labels, values, log_counts, log_ranks, least, order, kept, ranks, inputs):
     """Describe pairs: logit, log rank and log row sum of each member; log frequency of the label, logit of the mean.
 
     Shapes: starts int64 (n + 1,), labels (pairs,), values (members, pairs), as `join_rows` finds them; log_counts
-    float64 (labels,); order, ranks int64 (longest row,), for the kernel's own use; inputs float64
-    (pairs, 3 * members + 2). Writes: inputs.
+    float64 (labels,); log_ranks float64 (longest row,), log(1 + rank); order, ranks int64 and kept float32 (longest
+    row,), for the kernel's own use; inputs float64 (pairs, 3 * members + 2). Writes: inputs.
     """
-    n_members = values.shape[0]
+    n_members, lowest = values.shape[0], logit(0.0, least)
     for i in range(starts.size - 1):
         first, last = starts[i], starts[i + 1]
         for member in range(n_members):
-            rank_values(values[member], first, last, order, ranks)
+            rank_values(values[member], first, last, order, kept, ranks)
             total = 0.0
             for x in range(first, last):
                 total += values[member, x]
             log_total = np.log(total + 0.1)
             for x in range(first, last):
-                inputs[x, 3 * member] = logit(values[member, x], least)
-                inputs[x, 3 * member + 1] = np.log(1.0 + ranks[x - first])
+                inputs[x, 3 * member] = logit(values[member, x], least) if values[member, x] > 0.0 else lowest
+                inputs[x, 3 * member + 1] = log_ranks[ranks[x - first]]
                 inputs[x, 3 * member + 2] = log_total
         for x in range(first, last):
             mean = 0.0

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from tailwise.errors import InputError
-from tailwise.inputs.checks import check_choice, check_size
+from tailwise.inputs.checks import check_choice, check_size, is_integer
 from tailwise.inputs.table_columns import is_table
 from tailwise.models.features import check_feature_names, check_n_jobs, check_random, read_labels, refuse_texts
 from tailwise.models.folds import draw_held
@@ -24,7 +23,7 @@ from tailwise.models.neighbours import Neighbours
 from tailwise.models.ready_stack import check_ready, ready_weights
 from tailwise.models.reliability import calibration_error
 from tailwise.models.side_by_side import PARTS, part_of
-from tailwise.models.stacking import OF_ALL, describe_pairs, find_true, fit_stack, list_inputs, pool
+from tailwise.models.stacking import OF_ALL, apply_stack, describe_pairs, find_true, fit_stack, list_inputs, pool
 from tailwise.models.top_entries import keep_top
 from tailwise.models.tree_file import describe_fit, plain_parameters, restore_fit
 from tailwise.utilities import LabelPriors
@@ -63,7 +62,8 @@ class Ensemble(SavedModel, BaseEstimator):
     n_jobs : int, optional
         Number of threads of the members; None or -1 for all cores. Results do not depend on it.
     random_state : int, RandomState instance or None
-        Seed of the members and of the split.
+        Seed of the members and of the split. With an integer, each member is the one that it would be if fitted alone
+        with this seed.
     progress : bool
         Whether members show progress bars.
 
@@ -133,7 +133,7 @@ class Ensemble(SavedModel, BaseEstimator):
         rows: Any = X if hasattr(X, "shape") else np.asarray(X)
         labels, names, output_type = read_labels(Y, rows.shape[0])
         rows = sp.csr_array(rows) if sp.issparse(rows) else rows if not is_table(rows) else rows.to_numpy()
-        seed = int(check_random(self.random_state).randint(2**31 - 1))
+        seed = self._draw_seed()
         if self.stacking == "ready":
             weights, bias = ready_weights(self._list())
             error, scales = float("nan"), np.ones(weights.size)
@@ -169,8 +169,9 @@ class Ensemble(SavedModel, BaseEstimator):
     def _combine(self, candidates: list[sp.csr_array], top: int) -> sp.csr_array:
         """Apply the regression to candidates of the members."""
         pooled = pool(candidates)
-        scores = describe_pairs(pooled, self.priors_.counts) @ self.coefficients_ + self.bias_
-        values = np.clip(expit(scores), 1e-7, 1 - 1e-7).astype(np.float32)
+        inputs = describe_pairs(pooled, self.priors_.counts)
+        values = apply_stack(inputs, self.coefficients_, self.bias_)
+        values = np.clip(values, 1e-7, 1 - 1e-7).astype(np.float32)
         return keep_top(sp.csr_array((values, pooled.labels, pooled.indptr), shape=pooled.shape), top)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - of scikit-learn
@@ -278,6 +279,11 @@ class Ensemble(SavedModel, BaseEstimator):
         usual = self.members is None
         return read_members([("tree", LabelTree()), ("neighbours", Neighbours())] if usual else self.members)
 
+    def _draw_seed(self) -> int:
+        """Return an integer as it is, so that members are what they would be alone with the same `random_state`."""
+        state = self.random_state
+        return int(state) if is_integer(state) else int(check_random(state).randint(2**31 - 1))
+
     def _train(self, model: Any, part: str, X: Any, Y: sp.csr_array, seed: int) -> Any:
         own = {"n_jobs": self.n_jobs, "random_state": seed, "progress": self.progress}
         return clone(model).set_params(**own).fit(part_of(X, part), Y)
@@ -294,9 +300,9 @@ class Ensemble(SavedModel, BaseEstimator):
             inputs.append(describe_pairs(pooled, counts))
             truth.append(find_true(pooled, Y[rows]))
         seen, is_true = np.concatenate(inputs), np.concatenate(truth)
-        weights, bias = fit_stack(seen, is_true)
-        error = calibration_error(expit(seen @ weights + bias), is_true)
-        return weights, bias, error, seen.std(axis=0)
+        stack = fit_stack(seen, is_true)
+        error = calibration_error(apply_stack(seen, stack.weights, stack.bias), is_true)
+        return stack.weights, stack.bias, error, stack.scales
 
     def _list_held(self, n: int, groups: Any, seed: int) -> list[NDArray]:
         """List the rows that are held out, once or for each fold."""

@@ -180,7 +180,7 @@ def calibration_error(probabilities: NDArray, is_true: NDArray, bins: int = 15) 
 
 
 def _fill_bins(values: NDArray, is_true: NDArray, n_bins: int, strategy: str) -> tuple[ReliabilityBin, ...]:
-    order = np.argsort(values, kind="stable")
+    order = np.argsort(values)  # equal ones in any order, as they share a bin
     values, is_true = values[order], is_true[order]
     if strategy == "quantile":
         wanted = np.arange(n_bins) * values.size // n_bins

@@ -15,11 +15,11 @@ from tailwise.kernels.nearest import NONE, STEP, STRIPS, HeadQueries, Postings, 
 from tailwise.kernels.node_training import Matrix
 from tailwise.models.job_sharing import share_jobs
 
-HEAD_SHARE = 16  # a feature of more than this part of the rows is a head
+HEAD_SHARE = 8  # a feature of more than this part of the rows is a head
 MOST_CODE, TINY = 255, 1e-30
 # Sums of factors and codes must not exceed 16 bits often: the length of a query on heads is scaled to this.
 MOST_SUM = 220
-BLOCK, MOST_ROWS = 4096, 2**16  # rows of a block that stays in the cache; rows that 16 bits can number
+BLOCK, MOST_ROWS = 8192, 2**16  # rows of a block that stays in the cache; rows that 16 bits can number
 MOST_QUERIES = 2048  # of a job: each block is fetched once for all of them
 LISTED, MOST_LISTED = 4, 2**22  # rows listed for each neighbour wanted; rows listed for all queries of a job
 MOST_SCORES = 2**24  # of a block of queries and all rows
@@ -173,10 +173,8 @@ def _number_features(rows: sp.csr_array) -> NDArray:
 def _renumber(rows: sp.csr_array, numbers: NDArray | None) -> sp.csr_array:
     """Return rows with other numbers of the features, ascending in each row."""
     assert numbers is not None
-    renumbered = sp.csr_array((rows.data.copy(), numbers[rows.indices], rows.indptr), shape=rows.shape)
-    renumbered.has_sorted_indices = False
-    renumbered.sort_indices()
-    return renumbered
+    renumbered = sp.csr_array((rows.data, numbers[rows.indices], rows.indptr), shape=rows.shape)
+    return renumbered.tocsc().tocsr()  # which sorts in linear time
 
 
 def _list_postings(rows: sp.csr_array, *, is_alone: bool) -> Postings:
@@ -258,10 +256,10 @@ def _ranges_of(queries: Matrix) -> NDArray:
 
 def _make_room(postings: Postings, queries: Matrix, n_features: int, n_queries: int, r: int) -> SearchRoom:
     block, n_listed = postings.codes.shape[0] * WIDE // max(1, postings.starts.shape[0]), LISTED * r + WIDE
-    sums, maxima, query = (np.zeros(size, np.float32) for size in (block, block // STRIPS, n_features))
+    sums, bounds, maxima, query = (np.zeros(size, np.float32) for size in (block, block, block // STRIPS, n_features))
     heaps, values = (np.zeros((n_queries, size), np.float32) for size in (r, n_listed))
     sizes, listed = np.zeros(n_queries, np.int64), np.zeros((n_queries, n_listed), np.int32)
-    return SearchRoom(_ranges_of(queries), sums, maxima, query, heaps, sizes, listed, values)
+    return SearchRoom(_ranges_of(queries), sums, bounds, maxima, query, heaps, sizes, listed, values)
 
 
 def _round_up(numbers: NDArray) -> NDArray:

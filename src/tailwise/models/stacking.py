@@ -7,16 +7,16 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import expit
 
+from tailwise.kernels.logistic import expand_loss, find_pair_probabilities, find_scales
 from tailwise.kernels.pooling import describe_rows, join_rows
 
 LEAST = 1e-4  # probabilities are kept this far from 0 and 1 in logits
 OF_MEMBERS, OF_ALL = ("logit", "log rank", "log sum"), ("log frequency", "logit of mean")
-BLOCK = 4096  # pairs
+LEAST_SCALE = 1e-9  # inputs that vary less count as constant
 FEW, STRIDE = 50_000, 16
 # Newton's method: maximum number of steps, shortest step, and the share of the loss below which a gain ends it.
-MOST_STEPS, SHORTEST, LEAST_GAIN = 50, 1e-6, 1e-9
+MOST_STEPS, SHORTEST, LEAST_GAIN = 50, 1e-6, 1e-8
 
 
 class Pool(NamedTuple):
@@ -31,6 +31,23 @@ class Pool(NamedTuple):
     def rows(self) -> NDArray:
         """The row of each pair."""
         return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+
+
+class Stack(NamedTuple):
+    """A fitted regression."""
+
+    weights: NDArray
+    bias: float
+    scales: NDArray  # the standard deviations of the inputs
+
+
+class Pairs(NamedTuple):
+    """What the regression is fitted to."""
+
+    inputs: NDArray  # float64 (pairs, inputs)
+    is_true: NDArray  # bool (pairs,)
+    means: NDArray  # of the inputs
+    factors: NDArray  # of the inputs, after their means are taken off
 
 
 def pool(parts: list[sp.csr_array]) -> Pool:
@@ -52,8 +69,9 @@ def describe_pairs(pooled: Pool, counts: NDArray) -> NDArray:
     indptr, labels, values, _ = pooled
     longest = int(np.diff(indptr).max(initial=0))
     inputs = np.empty((labels.size, len(OF_MEMBERS) * values.shape[0] + len(OF_ALL)))
-    log_counts = np.log1p(np.asarray(counts, np.float64))
-    describe_rows(indptr, labels, values, log_counts, LEAST, *np.empty((2, longest), np.int64), inputs)
+    logs = np.log1p(np.asarray(counts, np.float64)), np.log1p(np.arange(longest))
+    room = np.empty(longest, np.int64), np.empty(longest, np.float32), np.empty(longest, np.int64)
+    describe_rows(indptr, labels, values, *logs, LEAST, *room, inputs)
     return inputs
 
 
@@ -72,34 +90,42 @@ def list_inputs(names: list[str]) -> list[str]:
     return [f"{what} of {name}" for name in names for what in OF_MEMBERS] + list(OF_ALL)
 
 
-def fit_stack(inputs: NDArray, is_true: NDArray) -> tuple[NDArray, float]:
-    """Return weights and bias of the regression, for inputs as they are; without both outcomes, a constant."""
+def fit_stack(inputs: NDArray, is_true: NDArray) -> Stack:
+    """Fit the regression to inputs as they are; without both outcomes, it is a constant."""
     if is_true.all() or not is_true.any():
         share = (is_true.sum() + 1) / (is_true.size + 2)
-        return np.zeros(inputs.shape[1]), float(np.log(share / (1 - share)))
-    mean, scale = inputs.mean(axis=0), inputs.std(axis=0)
-    scale[scale < 1e-9] = 1.0
-    scaled = (inputs - mean) / scale
-    scaled = np.column_stack([scaled, np.ones(is_true.size)])
-    share = is_true.mean()
-    start = np.append(np.zeros(mean.size), np.log(share / (1 - share)))
+        return Stack(np.zeros(inputs.shape[1]), _log_odds(share), np.zeros(inputs.shape[1]))
+    means, scales = np.empty((2, inputs.shape[1]))
+    find_scales(inputs, means, scales)
+    factors = 1.0 / np.where(scales < LEAST_SCALE, 1.0, scales)
+    pairs = Pairs(inputs, is_true, means, factors)
+    found = np.append(np.zeros(means.size), _log_odds(is_true.mean()))
     if is_true.size > FEW:  # most steps are taken on a part of the pairs
-        start = _fit_logistic(scaled[::STRIDE], is_true[::STRIDE], start)
-    found = _fit_logistic(scaled, is_true, start)
-    weights = found[:-1] / scale
-    return weights, float(found[-1] - weights @ mean)
+        found = _fit_logistic(pairs, found, STRIDE)
+    found = _fit_logistic(pairs, found, 1)
+    weights = found[:-1] * factors
+    return Stack(weights, float(found[-1] - (weights * means).sum()), scales)
 
 
-def _fit_logistic(inputs: NDArray, is_true: NDArray, weights: NDArray) -> NDArray:
-    """Minimise log loss plus half the squared weights, without that of the last input, by Newton's method."""
-    penalty = np.ones(inputs.shape[1])
-    penalty[-1] = 0.0
-    value, slope, curvature = _expand(inputs, is_true, weights, penalty)
+def apply_stack(inputs: NDArray, weights: NDArray, bias: float) -> NDArray:
+    """Return the probability of each pair."""
+    found = np.empty(inputs.shape[0])
+    find_pair_probabilities(inputs, weights, float(bias), found)
+    return found
+
+
+def _log_odds(share: float) -> float:
+    return float(np.log(share / (1 - share)))
+
+
+def _fit_logistic(pairs: Pairs, weights: NDArray, stride: int) -> NDArray:
+    """Minimise log loss plus half the squared weights, without that of the bias, by Newton's method."""
+    value, slope, curvature = _expand(pairs, weights, stride)
     for _ in range(MOST_STEPS):
         direction = np.linalg.solve(curvature, slope)
         length = 1.0
         while True:  # halved until the loss falls, which a short step does
-            tried = _expand(inputs, is_true, weights - length * direction, penalty)
+            tried = _expand(pairs, weights - length * direction, stride)
             if tried[0] <= value or length < SHORTEST:
                 break
             length /= 2
@@ -110,15 +136,14 @@ def _fit_logistic(inputs: NDArray, is_true: NDArray, weights: NDArray) -> NDArra
     return weights
 
 
-def _expand(inputs: NDArray, is_true: NDArray, weights: NDArray, penalty: NDArray) -> tuple[float, NDArray, NDArray]:
-    """Return the penalised log loss with its first and second derivatives; rows in blocks that stay in the cache."""
-    value, slope = 0.5 * float(weights @ (penalty * weights)), penalty * weights
-    curvature = np.diag(penalty)
-    for first in range(0, is_true.size, BLOCK):
-        rows, truth = inputs[first : first + BLOCK], is_true[first : first + BLOCK]
-        scores = np.clip(rows @ weights, -500.0, 500.0)  # so that no step overflows
-        probabilities = expit(scores)
-        value += float(np.log1p(np.exp(-np.abs(scores))).sum() + np.maximum(scores, 0.0).sum() - scores[truth].sum())
-        slope = slope + rows.T @ (probabilities - truth)
-        curvature = curvature + rows.T @ (rows * (probabilities * (1.0 - probabilities))[:, None])
-    return value, slope, curvature
+def _expand(pairs: Pairs, weights: NDArray, stride: int) -> tuple[float, NDArray, NDArray]:
+    """Return the penalised log loss with its first and second derivatives."""
+    size = weights.size
+    slope, curvature = np.empty(size), np.empty((size, size))
+    value = expand_loss(
+        pairs.inputs, pairs.is_true, stride, pairs.means, pairs.factors, weights, np.empty(size), slope, curvature
+    )
+    penalised = weights.copy()
+    penalised[-1] = 0.0
+    curvature[np.arange(size - 1), np.arange(size - 1)] += 1.0
+    return value + 0.5 * float(np.square(penalised).sum()), slope + penalised, curvature
