@@ -1,4 +1,4 @@
-"""With many labels, what is kept of them is fetched ahead: the selection is that of the labels with candidates alone."""
+"""With many labels, memory is asked ahead for what is kept of them: the selection is as with few."""
 
 import numpy as np
 import pytest

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tailwise.kernels.label_state import State, Terms
+    from tailwise.kernels.nodes import Nodes
     from tailwise.kernels.row_ascent import Moves, Touched
     from tailwise.kernels.rows import Rows
 
@@ -40,10 +41,13 @@ __all__ = [
     "release",
     "run_on_worker",
     "size_of",
+    "size_of_pickled",
     "unpack",
+    "without_placing",
 ]
 
 NOTHING_SETTLED = np.zeros(2, np.int64)
+NOTHING_PLACED = np.empty((0, 0, 0))
 MOST_KEPT = 4  # searches of which a worker keeps a copy
 
 Version = tuple[int, int]  # how often a search sent everything, and how many groups it had begun
@@ -86,18 +90,26 @@ class Snapshot(NamedTuple):
     """All that a search changes, and what its terms are made of."""
 
     files: tuple[str, ...]  # of the candidates
-    recipe: Any  # returns the terms; addresses of compiled formulas hold in one process only
+    recipe: Any  # returns the terms, as addresses of compiled formulas hold in one process only, and places nodes
     slots: NDArray  # of any type of integers, as are the positions
     positions: NDArray
-    state: Any
+    state: Any  # as `without_placing` returns it
 
 
 class Placed(NamedTuple):
-    """Nodes that were placed anew, of some labels."""
+    """Labels whose nodes were placed anew, what for, and weights and products of these nodes with nothing selected.
+
+    Workers place them, too, and count the selection, of which they have a copy.
+    """
 
     labels: NDArray
-    linear: NDArray
-    product: NDArray
+    placed_for: NDArray
+    blank: NDArray
+
+    @classmethod
+    def of(cls, nodes: Nodes, labels: NDArray) -> Placed:
+        """What to send of nodes that were placed anew."""
+        return cls(narrowed(labels), nodes.placed_for[labels], nodes.blank[labels])
 
 
 @dataclass
@@ -136,6 +148,15 @@ def size_of(message: Any) -> int:
     if isinstance(message, np.ndarray):
         return int(message.nbytes)
     return sum(map(size_of, message)) if isinstance(message, (tuple, list)) else 0
+
+
+def size_of_pickled(message: Any) -> int:
+    """Bytes of the arrays in a message that holds them anywhere."""
+    from distributed.protocol.pickle import dumps
+
+    buffers: list[Any] = []
+    dumps(message, buffer_callback=buffers.append)
+    return sum(memoryview(each).nbytes for each in buffers)
 
 
 def describe_settled(answers: list[Packed], positions: NDArray) -> NDArray:
@@ -263,7 +284,7 @@ def _make_copy(snapshot: Snapshot, version: Version) -> Copy:
     from tailwise.kernels.rows import Rows
 
     rows = Rows(*open_shared(snapshot.files))
-    terms, state = snapshot.recipe()[0], own_copy(snapshot.state)
+    terms, state = snapshot.recipe()[0], _with_placing(snapshot.state, snapshot.recipe)
     _, touched = make_buffers(state.counts.shape[0], state.counts.shape[0], 1)  # room for every label
     return Copy(
         version,
@@ -288,10 +309,48 @@ def _settle(copy: Copy, answers: list[Packed]) -> None:
 
 
 def _renew(copy: Copy, placed: Placed) -> None:
+    """Place nodes as the driver has placed them, and count the selection."""
     from tailwise.kernels.label_state import refresh
+    from tailwise.kernels.nodes import PRODUCT, SUM, WEIGHT, count_nodes
 
-    copy.state.nodes.linear[placed.labels], copy.state.nodes.product[placed.labels] = placed.linear, placed.product
+    nodes, labels = copy.state.nodes, placed.labels.astype(np.int64)
+    fresh, n_linear = copy.recipe.placing.place(labels, placed.placed_for, SUM + 1), nodes.linear.shape[2]
+    fresh.linear[:, WEIGHT], fresh.product[:, PRODUCT] = placed.blank[:, :n_linear], placed.blank[:, n_linear:]
+    nodes.linear[labels], nodes.product[labels] = fresh.linear, fresh.product
+    is_wanted = np.zeros(copy.state.counts.shape[0], dtype=np.bool_)
+    is_wanted[labels] = True
+    with Threads(_worker().state.nthreads) as threads:
+        threads.split(
+            is_wanted.size,
+            lambda first, last: count_nodes(copy.rows, copy.positions, nodes, is_wanted, first, last),
+        )
     refresh(copy.terms, copy.state)
+
+
+def without_placing(state: State) -> State:
+    """A state for a message: of nodes, only weights, sums and products, and what they were placed for."""
+    from tailwise.kernels.nodes import PRODUCT, SUM, WEIGHT
+
+    nodes = state.nodes
+    if nodes.largest.size == 0:
+        return state
+    linear, product = nodes.linear[:, [WEIGHT, SUM]], nodes.product[:, [PRODUCT]]
+    return state._replace(nodes=nodes._replace(linear=linear, product=product, blank=np.empty((0, 0))))
+
+
+def _with_placing(state: State, recipe: Any) -> State:
+    """The inverse, on a worker: where nodes are follows from what they were placed for. A copy."""
+    from tailwise.kernels.nodes import PRODUCT, SUM, WEIGHT
+
+    nodes = state.nodes
+    if nodes.largest.size == 0:
+        return own_copy(state)
+    placed = recipe.placing.place(np.arange(nodes.placed_for.size), nodes.placed_for, SUM + 1)
+    placed.linear[:, WEIGHT], placed.linear[:, SUM] = nodes.linear[:, 0], nodes.linear[:, 1]
+    placed.product[:, PRODUCT] = nodes.product[:, 0]
+    nodes = nodes._replace(linear=NOTHING_PLACED, product=NOTHING_PLACED)
+    found = own_copy(state._replace(nodes=nodes))
+    return found._replace(nodes=found.nodes._replace(linear=placed.linear, product=placed.product))
 
 
 def own_copy(message: Any) -> Any:

@@ -46,7 +46,7 @@ class SemiEmpirical:
         check_terms(utility, batch)
         self.utility, self.candidates, self.batch, self.context = utility, candidates, batch, context
         self._engine = engine
-        self.recipe: Recipe = partial(make_terms, utility.terms, batch)
+        self.recipe = Recipe(partial(make_terms, utility.terms, batch))
         self.terms, self._constant = self.recipe()
         self.is_linear = not (self.terms.formulas.size or self.terms.coverage.size)
 

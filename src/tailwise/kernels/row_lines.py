@@ -12,8 +12,8 @@ from tailwise.kernels.top_k import bar_of_top
 
 # Candidates that are compared with the bar at a time: all of a usual row, since most rows have no rival.
 CHUNK = 2 * WIDE
-# With more labels than this, what is kept of one is fetched before it is needed; with fewer, it mostly is in the caches,
-# where fetching would only cost. The same for lines, which take less room.
+# With more labels than this, what is kept of one is fetched before it is needed; with fewer, most is in the caches, and
+# fetching would only cost. The same for lines, which take less room.
 MANY_LABELS, MANY_LINES = 1 << 16, 1 << 20
 # Numbers in a line of the cache.
 CACHE_LINE = 8
