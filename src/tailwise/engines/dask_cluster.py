@@ -124,7 +124,7 @@ class Dask(Cluster):
         self._threads.share(edges, task)
 
     def begin(self, recipe: Any, groups: list[NDArray]) -> None:
-        """A pass over these groups begins, with terms that workers make by calling `recipe`."""
+        """A pass over these groups begins, with terms and nodes that workers make by `recipe`."""
         if recipe is not self._recipe:
             self._forget()
         elif self._ahead:  # the pass before was stopped: workers may have gone on

@@ -284,7 +284,7 @@ def _make_copy(snapshot: Snapshot, version: Version) -> Copy:
     from tailwise.kernels.rows import Rows
 
     rows = Rows(*open_shared(snapshot.files))
-    terms, state = snapshot.recipe()[0], _with_placing(snapshot.state, snapshot.recipe)
+    terms, state = snapshot.recipe.make_terms()[0], _with_placing(snapshot.state, snapshot.recipe)
     _, touched = make_buffers(state.counts.shape[0], state.counts.shape[0], 1)  # room for every label
     return Copy(
         version,

@@ -41,9 +41,6 @@ class Recipe(NamedTuple):
     make_terms: MakeTerms
     placing: Placing | None = None  # where nodes are used
 
-    def __call__(self) -> tuple[Terms, float]:
-        return self.make_terms()
-
 
 class Expectation(Protocol):
     """The expected utility of selections on one batch, on top of the context."""

@@ -47,7 +47,7 @@ class SemiEmpirical:
         self.utility, self.candidates, self.batch, self.context = utility, candidates, batch, context
         self._engine = engine
         self.recipe = Recipe(partial(make_terms, utility.terms, batch))
-        self.terms, self._constant = self.recipe()
+        self.terms, self._constant = self.recipe.make_terms()
         self.is_linear = not (self.terms.formulas.size or self.terms.coverage.size)
 
     def start(self, q: NDArray) -> State:
