@@ -173,17 +173,19 @@ def describe_settled(answers: list[Packed], positions: NDArray) -> NDArray:
 
 def pack(moves: Moves, instances: NDArray, value_type: Any, settled: NDArray) -> Packed:
     """The moves of those instances that leave or take a label."""
+    from tailwise.kernels.packed_moves import pack_labels
+
     leaves, takes = moves.counts.T
     rows = np.flatnonzero(leaves | takes)
     counts, k, names = moves.counts[rows], moves.positions.shape[1], instances[rows]
-    places = _places(rows, counts, k)
+    labels, values = pack_labels(moves, rows, int(counts.sum()))
     return Packed(
         settled,
         names.astype(np.int32 if names.max(initial=0) < 2**31 else np.int64),
         narrowed(moves.positions.take(rows, axis=0)),
         counts.astype(np.int8 if k < 128 else np.int32),
-        moves.labels.reshape(-1)[places],
-        moves.values.reshape(-1)[places].astype(value_type),
+        labels,
+        values.astype(value_type),
     )
 
 
@@ -196,22 +198,16 @@ def spread(packed: Packed) -> Moves:
     return moves
 
 
-def _places(rows: NDArray, counts: NDArray, k: int) -> NDArray:
-    """Where the labels that some rows leave and take are in an array (rows, 2, k) that is read as a line."""
-    sizes = counts.ravel().astype(np.int64)
-    starts = (2 * k * rows[:, None] + np.array([0, k])).ravel()
-    return np.arange(sizes.sum()) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
-
-
 def unpack(packed: Packed, group: NDArray, moves: Moves) -> None:
     """Write what some instances of a group propose to the buffer."""
     _unpack(packed, np.searchsorted(group, packed.instances), moves)
 
 
 def _unpack(packed: Packed, rows: NDArray, moves: Moves) -> None:
-    places = _places(rows, packed.counts, packed.positions.shape[1])
+    from tailwise.kernels.packed_moves import unpack_labels
+
     moves.positions[rows], moves.counts[rows] = packed.positions, packed.counts
-    moves.labels.reshape(-1)[places], moves.values.reshape(-1)[places] = packed.labels, packed.values
+    unpack_labels(moves, rows, np.array(packed.labels), packed.values.astype(np.float64))
 
 
 def run_on_worker(
