@@ -90,6 +90,7 @@ def _list_rare() -> list[tuple[str, Callable[[], object]]]:
         *((f"certify {name}", lambda name=name: _certify(name, sparse)) for name in ("macro-jaccard", "coverage")),
         ("budgets", lambda: _use_budgets(sparse)),
         ("cluster", _use_best_sets),
+        ("messages", _use_messages),
         ("formula", lambda: _use_formula(sparse)),
         ("streams", lambda: _use_stream(sparse)),
         ("label tree", lambda: _use_tree(truth)),
@@ -139,6 +140,15 @@ def _use_best_sets() -> None:
     from tailwise.kernels.slot_prices import note_best_sets
 
     note_best_sets(np.zeros(8, np.uint16), np.zeros(1, np.uint8), 0.5)
+
+
+def _use_messages() -> None:
+    """What the workers of a cluster propose, as they send it and as it is read."""
+    from tailwise.engines.dask_messages import NOTHING_SETTLED, pack, unpack
+    from tailwise.kernels.row_ascent import make_buffers
+
+    group, (moves, _) = np.arange(1), make_buffers(1, 1, 1)
+    unpack(pack(moves, group, np.float32, NOTHING_SETTLED), group, moves)
 
 
 def _use_budgets(sparse: Any) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tailwise.engines import Engine
-    from tailwise.expectations.expectation import Recipe
+    from tailwise.expectations.expectation import MakeTerms, Recipe
 
 __all__ = ["SpreadBound", "bound_labels_of"]
 
@@ -29,7 +29,7 @@ class Own:
     def __init__(self) -> None:
         self.lock = threading.Lock()  # held while a kernel writes to the worth
         self.worth: Worth | None = None
-        self.recipe: Recipe | None = None  # holds the parameters whose addresses the terms of the worth have
+        self.recipe: MakeTerms | None = None  # holds the parameters whose addresses the terms of the worth have
 
     def __reduce__(self) -> Any:
         return Own, ()
@@ -40,7 +40,7 @@ class WorthPart(NamedTuple):
 
     first: int
     last: int
-    recipe: Recipe  # makes the terms
+    recipe: MakeTerms
     factors: NDArray  # of the terms, which may say more of how formulas bend
     worth: Any  # a Worth of these labels, with None for the terms
     own: Own
@@ -56,7 +56,9 @@ class SpreadBound:
     def __init__(self, worth: Worth, recipe: Recipe, columns: Columns, engine: Engine, *, tells_sets: bool) -> None:
         self._columns, self._engine = columns, engine
         self._parts = [
-            WorthPart(first, last, recipe, worth.terms.factors, _cut_worth(worth, first, last), Own(), tells_sets)
+            WorthPart(
+                first, last, recipe.make_terms, worth.terms.factors, _cut_worth(worth, first, last), Own(), tells_sets
+            )
             for first, last in engine.cut(columns.indptr)
         ]
 

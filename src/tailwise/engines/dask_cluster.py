@@ -31,7 +31,9 @@ from tailwise.engines.dask_messages import (
     own_copy,
     propose_on_worker,
     size_of,
+    size_of_pickled,
     unpack,
+    without_placing,
 )
 from tailwise.engines.dask_workers import ATTEMPTS, UNREACHED, Cluster, Job
 from tailwise.engines.engine import MIN_SHARED_ENTRIES, Threads
@@ -122,7 +124,7 @@ class Dask(Cluster):
         self._threads.share(edges, task)
 
     def begin(self, recipe: Any, groups: list[NDArray]) -> None:
-        """A pass over these groups begins, with terms that workers make by calling `recipe`."""
+        """A pass over these groups begins, with terms and nodes that workers make by `recipe`."""
         if recipe is not self._recipe:
             self._forget()
         elif self._ahead:  # the pass before was stopped: workers may have gone on
@@ -139,7 +141,8 @@ class Dask(Cluster):
         moves.counts[: group.size] = 0
 
         def snapshot() -> Snapshot:
-            return Snapshot(self._files.of(rows), self._recipe, narrowed(slots), narrowed(positions), state)
+            files, lean = self._files.of(rows), without_placing(state)
+            return Snapshot(files, self._recipe, narrowed(slots), narrowed(positions), lean)
 
         self._settled = describe_settled(self._answered, positions)
         self._answered = self._answers(snapshot)
@@ -171,7 +174,7 @@ class Dask(Cluster):
         self._settled = NOTHING_SETTLED
         self._present: dict[str, int] = {}
         self._crew: list[tuple[str, int]] = []  # workers, with their threads, that know the totals
-        self._news: Placed | None = None
+        self._news: list[Any] = []  # for each of the crew, what was placed anew
         self._epoch += 1
 
     def _take_note(self, state: State, positions: NDArray) -> None:
@@ -186,9 +189,15 @@ class Dask(Cluster):
             return
         nodes, labels = state.nodes, np.flatnonzero(placed != self._placed)
         if labels.size:
-            places = nodes.places[labels]
-            places = places[places >= 0]
-            self._news = Placed(places, nodes.linear[places], nodes.product[places])
+            self._tell(Placed.of(nodes, labels))
+
+    def _tell(self, news: Placed) -> None:
+        """Send workers what was placed anew; where one cannot be reached, all are sent everything."""
+        try:
+            self._news = [self._lay(news, address) for address, _ in self._crew]
+            self._passes[-1][0] += size_of(news) * len(self._crew)
+        except UNREACHED:
+            self._drop_ahead()
 
     # Tasks
 
@@ -210,10 +219,12 @@ class Dask(Cluster):
     def _submit(self, group: NDArray, snapshot: Callable[[], Snapshot], attempt: int) -> Tasks:
         """Send the tasks of a group to the workers that know the totals; to all, with the totals, if none does."""
         before, news = self._ahead[-1][1] if self._ahead else self._before, self._news
-        knows, self._news = bool(self._crew), None
+        knows, self._news = bool(self._crew), []
         if not knows:
             self._present = self._find_workers()
             self._crew = list(self._present.items())
+            message = snapshot()
+            self._passes[-1][0] += size_of_pickled(message) * len(self._crew)
         self._number += 1
         edges = np.cumsum([0, *(threads for _, threads in self._crew)]) * group.size
         edges //= sum(threads for _, threads in self._crew)
@@ -221,13 +232,11 @@ class Dask(Cluster):
         for number, piece in enumerate(pairwise(edges.tolist())):
             job, whole = Job(piece, self._crew[number][0], attempt), None
             if not knows:
-                message = snapshot()
                 job, whole = self._send(job, message)
                 self._crew[number] = job.address, self._crew[number][1]
-                self._passes[-1][0] += size_of((message.slots, message.positions, message.state))
             part = Part.of(group[slice(*piece)])
-            self._passes[-1][0] += size_of([news or [], part])
-            arguments = whole, [future for future, _ in before], news, part
+            self._passes[-1][0] += size_of(part)
+            arguments = whole, [future for future, _ in before], news[number] if news else None, part
             tasks.append((self._start(job, number, arguments), job))
         return tasks
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tailwise.kernels.label_state import State, Terms
+    from tailwise.kernels.nodes import Nodes
     from tailwise.kernels.row_ascent import Moves, Touched
     from tailwise.kernels.rows import Rows
 
@@ -40,10 +41,13 @@ __all__ = [
     "release",
     "run_on_worker",
     "size_of",
+    "size_of_pickled",
     "unpack",
+    "without_placing",
 ]
 
 NOTHING_SETTLED = np.zeros(2, np.int64)
+NOTHING_PLACED = np.empty((0, 0, 0))
 MOST_KEPT = 4  # searches of which a worker keeps a copy
 
 Version = tuple[int, int]  # how often a search sent everything, and how many groups it had begun
@@ -86,18 +90,27 @@ class Snapshot(NamedTuple):
     """All that a search changes, and what its terms are made of."""
 
     files: tuple[str, ...]  # of the candidates
-    recipe: Any  # returns the terms; addresses of compiled formulas hold in one process only
+    recipe: Any  # returns the terms, as addresses of compiled formulas hold in one process only, and places nodes
     slots: NDArray  # of any type of integers, as are the positions
     positions: NDArray
-    state: Any
+    state: Any  # as `without_placing` returns it
 
 
 class Placed(NamedTuple):
-    """Nodes that were placed anew, and their places."""
+    """Labels whose nodes were placed anew, what for, and weights and products of these nodes with nothing selected.
 
-    places: NDArray
-    linear: NDArray
-    product: NDArray
+    Workers place them, too, and count the selection, of which they have a copy.
+    """
+
+    labels: NDArray
+    placed_for: NDArray
+    blank: NDArray
+
+    @classmethod
+    def of(cls, nodes: Nodes, labels: NDArray) -> Placed:
+        """What to send of nodes that were placed anew."""
+        labels = labels[nodes.places[labels] >= 0]
+        return cls(narrowed(labels), nodes.placed_for[labels], nodes.blank[nodes.places[labels]])
 
 
 @dataclass
@@ -138,6 +151,15 @@ def size_of(message: Any) -> int:
     return sum(map(size_of, message)) if isinstance(message, (tuple, list)) else 0
 
 
+def size_of_pickled(message: Any) -> int:
+    """Bytes of the arrays in a message that holds them anywhere."""
+    from distributed.protocol.pickle import dumps
+
+    buffers: list[Any] = []
+    dumps(message, buffer_callback=buffers.append)
+    return sum(memoryview(each).nbytes for each in buffers)
+
+
 def describe_settled(answers: list[Packed], positions: NDArray) -> NDArray:
     """How many of the instances that proposed have moved, and the sum of their numbers.
 
@@ -152,17 +174,19 @@ def describe_settled(answers: list[Packed], positions: NDArray) -> NDArray:
 
 def pack(moves: Moves, instances: NDArray, value_type: Any, settled: NDArray) -> Packed:
     """The moves of those instances that leave or take a label."""
+    from tailwise.kernels.packed_moves import pack_labels
+
     leaves, takes = moves.counts.T
     rows = np.flatnonzero(leaves | takes)
     counts, k, names = moves.counts[rows], moves.positions.shape[1], instances[rows]
-    places = _places(rows, counts, k)
+    labels, values = pack_labels(moves, rows, int(counts.sum()))
     return Packed(
         settled,
         names.astype(np.int32 if names.max(initial=0) < 2**31 else np.int64),
         narrowed(moves.positions.take(rows, axis=0)),
         counts.astype(np.int8 if k < 128 else np.int32),
-        moves.labels.reshape(-1)[places],
-        moves.values.reshape(-1)[places].astype(value_type),
+        labels,
+        values.astype(value_type),
     )
 
 
@@ -175,22 +199,16 @@ def spread(packed: Packed) -> Moves:
     return moves
 
 
-def _places(rows: NDArray, counts: NDArray, k: int) -> NDArray:
-    """Where the labels that some rows leave and take are in an array (rows, 2, k) that is read as a line."""
-    sizes = counts.ravel().astype(np.int64)
-    starts = (2 * k * rows[:, None] + np.array([0, k])).ravel()
-    return np.arange(sizes.sum()) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
-
-
 def unpack(packed: Packed, group: NDArray, moves: Moves) -> None:
     """Write what some instances of a group propose to the buffer."""
     _unpack(packed, np.searchsorted(group, packed.instances), moves)
 
 
 def _unpack(packed: Packed, rows: NDArray, moves: Moves) -> None:
-    places = _places(rows, packed.counts, packed.positions.shape[1])
+    from tailwise.kernels.packed_moves import unpack_labels
+
     moves.positions[rows], moves.counts[rows] = packed.positions, packed.counts
-    moves.labels.reshape(-1)[places], moves.values.reshape(-1)[places] = packed.labels, packed.values
+    unpack_labels(moves, rows, np.array(packed.labels), packed.values.astype(np.float64))
 
 
 def run_on_worker(
@@ -263,7 +281,7 @@ def _make_copy(snapshot: Snapshot, version: Version) -> Copy:
     from tailwise.kernels.rows import Rows
 
     rows = Rows(*open_shared(snapshot.files))
-    terms, state = snapshot.recipe()[0], own_copy(snapshot.state)
+    terms, state = snapshot.recipe.make_terms()[0], _with_placing(snapshot.state, snapshot.recipe)
     _, touched = make_buffers(state.counts.shape[0], state.counts.shape[0], 1)  # room for every label
     return Copy(
         version,
@@ -288,10 +306,61 @@ def _settle(copy: Copy, answers: list[Packed]) -> None:
 
 
 def _renew(copy: Copy, placed: Placed) -> None:
+    """Place nodes as the driver has placed them, and count the selection."""
     from tailwise.kernels.label_state import refresh
+    from tailwise.kernels.nodes import PRODUCT, WEIGHT
 
-    copy.state.nodes.linear[placed.places], copy.state.nodes.product[placed.places] = placed.linear, placed.product
+    nodes, labels = copy.state.nodes, placed.labels.astype(np.int64)
+    fresh, places = copy.recipe.placing.place(labels, placed.placed_for), nodes.places[labels]
+    n_linear = nodes.linear.shape[2]
+    fresh.linear[:, WEIGHT], fresh.product[:, PRODUCT] = placed.blank[:, :n_linear], placed.blank[:, n_linear:]
+    nodes.linear[places], nodes.product[places] = fresh.linear, fresh.product
+    is_wanted = np.zeros(copy.state.counts.shape[0], dtype=np.bool_)
+    is_wanted[labels] = True
+    _count_nodes(copy, is_wanted)
     refresh(copy.terms, copy.state)
+
+
+def _count_nodes(copy: Copy, is_wanted: NDArray) -> None:
+    """Count the selection in the nodes of some labels, in the order in which the driver counts it."""
+    from tailwise.kernels.nodes import count_nodes
+    from tailwise.kernels.rows import pick_entries
+
+    rows, positions, nodes = copy.rows, copy.positions, copy.state.nodes
+    labels, values = np.empty(positions.shape, np.int32), np.empty(positions.shape, rows.values.dtype)
+    with Threads(_worker().state.nthreads) as threads:
+        threads.split(len(positions), lambda first, last: pick_entries(rows, positions, labels, values, first, last))
+        threads.split(
+            is_wanted.size,
+            lambda first, last: count_nodes(labels.ravel(), values.ravel(), nodes, is_wanted, first, last),
+        )
+
+
+def without_placing(state: State) -> State:
+    """A state for a message: of nodes, only weights, sums and products, and what they were placed for."""
+    from tailwise.kernels.nodes import PRODUCT, SUM, WEIGHT
+
+    nodes = state.nodes
+    if nodes.largest.size == 0:
+        return state
+    linear, product = nodes.linear[:, [WEIGHT, SUM]], nodes.product[:, [PRODUCT]]
+    return state._replace(nodes=nodes._replace(linear=linear, product=product, blank=np.empty((0, 0))))
+
+
+def _with_placing(state: State, recipe: Any) -> State:
+    """The inverse, on a worker: where nodes are follows from what they were placed for. A copy."""
+    from tailwise.kernels.nodes import PRODUCT, SUM, WEIGHT
+
+    nodes = state.nodes
+    if nodes.largest.size == 0:
+        return own_copy(state)
+    labels = np.flatnonzero(nodes.places >= 0)  # places are numbered in the order of labels
+    placed = recipe.placing.place(labels, nodes.placed_for[labels])
+    placed.linear[:, WEIGHT], placed.linear[:, SUM] = nodes.linear[:, 0], nodes.linear[:, 1]
+    placed.product[:, PRODUCT] = nodes.product[:, 0]
+    nodes = nodes._replace(linear=NOTHING_PLACED, product=NOTHING_PLACED)
+    found = own_copy(state._replace(nodes=nodes))
+    return found._replace(nodes=found.nodes._replace(linear=placed.linear, product=placed.product))
 
 
 def own_copy(message: Any) -> Any:

@@ -73,7 +73,7 @@ class Engine(ABC):
     # A pass: proposals for one group after another
 
     def begin(self, recipe: Any, groups: list[NDArray]) -> None:
-        """A pass over these groups begins, with terms that can be made elsewhere by calling `recipe`."""
+        """A pass over these groups begins, with terms and nodes that `recipe` makes elsewhere."""
         return
 
     def propose(

@@ -78,13 +78,14 @@ class Exact:
         ratios = [(factor, term) for factor, term in utility.terms if term.ratios]
         others = [(factor, term) for factor, term in utility.terms if not term.ratios]
         self._by_laws = [(factor, term) for factor, term in others if term.formula and not term.linear_in_labels]
-        self.recipe: Recipe = partial(make_terms, others, batch)
-        self.terms, self._constant = self.recipe()
+        self.recipe = Recipe(partial(make_terms, others, batch))
+        self.terms, self._constant = self.recipe.make_terms()
         self.uses_nodes, self.uses_laws = bool(ratios), bool(self._by_laws)
         self.is_expensive = self.uses_nodes or self.uses_laws
         self.is_linear = not (self.terms.formulas.size or self.terms.coverage.size)
         if ratios:
             self._quadrature = Quadrature(ratios, candidates, batch, context, engine)
+            self.recipe = self.recipe._replace(placing=self._quadrature)
             self._constant += self._quadrature.constant()
             self.is_linear = self.is_linear and not self._quadrature.depends_on_selection
 

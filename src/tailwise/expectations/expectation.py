@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,21 @@ NO_NODES = Nodes(
 
 ONE_THREAD = Threads(1)
 
-Recipe = Callable[[], tuple[Terms, float]]
+MakeTerms = Callable[[], tuple[Terms, float]]
+
+
+class Placing(Protocol):
+    """Places nodes, also in another process."""
+
+    def place(self, labels: NDArray, q: NDArray) -> Nodes:
+        """Place nodes for labels that are selected q times in total, with nothing selected in the batch yet."""
+
+
+class Recipe(NamedTuple):
+    """Makes in another process what the state of a search is read with."""
+
+    make_terms: MakeTerms
+    placing: Placing | None = None  # where nodes are used
 
 
 class Expectation(Protocol):
@@ -39,7 +53,7 @@ class Expectation(Protocol):
     batch: Batch
     context: Totals
     terms: Terms  # read by kernels, and never changed
-    recipe: Recipe  # makes the same terms in another process
+    recipe: Recipe  # makes the same terms, and places the same nodes, in another process
     is_linear: bool  # whether the gain of a label does not depend on the selection
     is_expensive: bool  # whether a warm-up with the semi-empirical expectation saves time
     uses_nodes: bool  # what its states contain besides counts and lines

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tailwise.engines import Engine
+from tailwise.engines import Engine, Threads
 from tailwise.expectations.terms import Weighted
-from tailwise.inputs.candidates import Candidates
+from tailwise.inputs.candidates import ByLabel, Candidates
 from tailwise.inputs.totals import Totals
 from tailwise.kernels import nodes as kernels
 from tailwise.kernels.rows import Rows
@@ -65,6 +65,12 @@ class _Rule(NamedTuple):
         return np.where(missed > ROUNDING * exact, missed, 0.0)
 
 
+class _Sizes(NamedTuple):
+    """What placing nodes reads of the candidates."""
+
+    by_label: ByLabel
+
+
 class _Columns(NamedTuple):
     """Nodes of one ratio: arrays of shape (labels, R); weights without the generating function of the candidates."""
 
@@ -110,6 +116,14 @@ class Quadrature:
         self._bases_are_decays = self._n_nodes["hits"] == N_NODES and all(
             ratio.on_q == ratio.on_p and ratio.kind != "false-positives" for _, ratio in self._ratios
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process, which only places nodes: of the candidates, nothing but the sizes of the labels."""
+        by_label = ByLabel(np.empty(0), self._candidates.by_label.sizes)
+        return {**vars(self), "_candidates": _Sizes(by_label), "_engine": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _engine=Threads(1))
 
     @property
     def depends_on_selection(self) -> bool:

@@ -47,8 +47,8 @@ class SemiEmpirical:
         check_terms(utility, batch)
         self.utility, self.candidates, self.batch, self.context = utility, candidates, batch, context
         self._engine = engine
-        self.recipe: Recipe = partial(make_terms, utility.terms, batch)
-        self.terms, self._constant = self.recipe()
+        self.recipe = Recipe(partial(make_terms, utility.terms, batch))
+        self.terms, self._constant = self.recipe.make_terms()
         self.is_linear = not (self.terms.formulas.size or self.terms.coverage.size)
 
     def start(self, q: NDArray) -> State:

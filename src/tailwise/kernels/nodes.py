@@ -21,7 +21,8 @@ from tailwise.kernels.rows import part_of_row
 # Rows of Nodes.product: decay D, the product.
 DECAY, WEIGHT, SUM = range(3)
 PRODUCT = 1
-# With more labels than this, nodes are fetched before they are needed; with fewer, they mostly are in the caches.
+# With more labels than this, what is kept of one is fetched before it is needed; with fewer, most is in the caches, and
+# fetching would only cost.
 MANY_LABELS = 1 << 16
 # Candidates from one whose nodes are being fetched to one that is being counted, and numbers that a fetch brings.
 AHEAD, NUMBERS_IN_LINE = 12, 8

@@ -12,7 +12,18 @@ import numpy as np
 from tailwise.kernels.compiling import bundle, kernel, part, step
 from tailwise.kernels.label_state import ROUNDING, add_instance, gain_of, own_gain_of, refresh_line
 from tailwise.kernels.lanes import WIDE
-from tailwise.kernels.row_lines import CHUNK, below, bits_reaching, hide_own, high_bar, next_of, take_lines
+from tailwise.kernels.nodes import MANY_LABELS
+from tailwise.kernels.row_lines import (
+    CHUNK,
+    below,
+    bits_reaching,
+    fetch_label,
+    fetch_row,
+    hide_own,
+    high_bar,
+    next_of,
+    take_lines,
+)
 from tailwise.kernels.top_k import LANES, holds, insert
 
 
@@ -39,6 +50,9 @@ LEAVE, TAKE = 0, 1
 
 # Columns of `slots`: how many labels an instance must take, and how many it may; the rest only where they gain.
 LEAST, MOST = 0, 1
+
+# How many rows ahead memory is asked for what a proposal will read, and what settling will.
+ROWS_AHEAD, MOVES_AHEAD = 1, 8
 
 
 @part
@@ -160,7 +174,11 @@ def propose(rows, terms, state, chosen, least, most, i, lines, lanes, gains, mov
 
 @step
 def propose_rows(rows, terms, state, chosen, slots, instances, lines, lanes, gains, moves, first, last):
+    has_many = state.counts.shape[0] > MANY_LABELS
     for r in range(first, last):
+        if has_many and r + ROWS_AHEAD < last:
+            i = instances[r + ROWS_AHEAD]
+            fetch_row(rows, state, chosen, i, slots[i, MOST])
         i = instances[r]
         propose(rows, terms, state, chosen, slots[i, LEAST], slots[i, MOST], i, lines, lanes, gains, moves, r)
 
@@ -199,10 +217,19 @@ def is_short(chosen, i, least):
     return least > 0 and chosen[i, least - 1] < 0
 
 
+@part
+def fetch_moves(state, moves, r):
+    for side in range(2):
+        for c in range(moves.counts[r, side]):
+            fetch_label(state, moves.labels[r, side, c])
+
+
 @step
 def settle_rows(terms, state, chosen, slots, instances, moves, touched):
-    n_moved = 0
+    n_moved, has_many = 0, state.counts.shape[0] > MANY_LABELS
     for r in range(instances.size):
+        if has_many and r + MOVES_AHEAD < instances.size:
+            fetch_moves(state, moves, r + MOVES_AHEAD)
         i = instances[r]
         n_leave, n_take = moves.counts[r, LEAVE], moves.counts[r, TAKE]
         if n_take + n_leave == 0:
@@ -214,6 +241,8 @@ def settle_rows(terms, state, chosen, slots, instances, moves, touched):
                 chosen[i, c] = moves.positions[r, c]
             n_moved += 1
     for u in range(touched.size[0]):
+        if has_many and u + MOVES_AHEAD < touched.size[0]:
+            fetch_label(state, touched.labels[u + MOVES_AHEAD])
         j = touched.labels[u]
         refresh_line(terms, state, j)
         touched.is_listed[j] = False

@@ -7,11 +7,43 @@ import numpy as np
 
 from tailwise.kernels.compiling import part
 from tailwise.kernels.label_state import SLACK
-from tailwise.kernels.lanes import WIDE, lowest_bit, mask_reaching
+from tailwise.kernels.lanes import WIDE, lowest_bit, mask_reaching, prefetch
+from tailwise.kernels.nodes import fetch_nodes
 from tailwise.kernels.top_k import bar_of_top
 
 # Candidates that are compared with the bar at a time: all of a usual row, since most rows have no rival.
 CHUNK = 2 * WIDE
+# With more labels than this, lines are fetched before they are needed: fewer than of all else, as they take less room.
+MANY_LINES = 1 << 20
+
+
+@part
+def fetch_counts(state, j):
+    """Begin to fetch the counts of label j, which may be anywhere in memory."""
+    n_counts = state.counts.shape[1]
+    prefetch(state.counts, np.int64(j) * n_counts)
+    prefetch(state.counts, np.int64(j) * n_counts + n_counts - 1)
+
+
+@part
+def fetch_label(state, j):
+    """Begin to fetch the counts and nodes of label j."""
+    fetch_counts(state, j)
+    if state.nodes.largest.size > 0:
+        fetch_nodes(state.nodes, j, state.nodes.linear.shape[1])
+
+
+@part
+def fetch_row(rows, state, chosen, i, budget):
+    """Begin to fetch what the proposal of instance i will read of labels: counts of its own ones, lines of all."""
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    for c in range(budget):
+        if chosen[i, c] >= 0:
+            fetch_counts(state, rows.labels[start + chosen[i, c]])
+    if state.slopes.size > MANY_LINES:
+        for x in range(start, stop):
+            prefetch(state.slopes, np.int64(rows.labels[x]))
+            prefetch(state.offsets, np.int64(rows.labels[x]))
 
 
 @part
