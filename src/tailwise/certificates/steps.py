@@ -13,7 +13,7 @@ from tailwise.kernels.slot_offers import BEST_OTHER, LEAST_OWN, NEXT_OTHER, NEXT
 # share of the way that falls with every round by this much.
 MOST, FALL = 0.2, 0.5
 # A step against the excess moves a price by at most this share of its scale, less and less towards the last round.
-STEP = 0.05
+STEP = 0.04
 # How much of the direction and of its square is kept from round to round (Adam; Kingma and Ba, 2015).
 KEPT, KEPT_SQUARE = 0.9, 0.99
 # Added to the root of the mean square of a direction, which counts slots: a price that is nearly right moves little.

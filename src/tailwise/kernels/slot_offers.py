@@ -68,15 +68,14 @@ class Crowding(NamedTuple):
     leaving_slope: float
     coming: float
     coming_slope: float
-    share: float  # what a member is worth, as a share of the line above single instances
 
 
 @step
-def crowding_of(worth, j, bench, size, slope, offset):
+def crowding_of(worth, j, bench, size):
     """Crowding in the best set: none where there is one member or none."""
     q = np.int64(bench.found[SIZE])
     if q == 0:
-        return Crowding(0.0, 0.0, 0.0, 0.0, 1.0)
+        return Crowding(0.0, 0.0, 0.0, 0.0)
     mean = bench.found[SUM] / q
     now, one = worth_of_like(worth, j, q, mean, bench)
     leaving, leaving_slope, scale = 0.0, 0.0, max(mean, 1e-300)
@@ -87,8 +86,7 @@ def crowding_of(worth, j, bench, size, slope, offset):
     if q < size:
         more, one_of_more = worth_of_like(worth, j, q + 1, mean, bench)
         coming, coming_slope = now + one_of_more - more, (one - one_of_more) / scale
-    line = slope * mean + offset
-    return Crowding(leaving, leaving_slope, coming, coming_slope, min(1.0, one / line) if line > 0.0 else 1.0)
+    return Crowding(leaving, leaving_slope, coming, coming_slope)
 
 
 @step
@@ -131,27 +129,26 @@ def note_loaded(bench, size, crowding, offers):
 
 
 @step
-def note_unaffordable(columns, prices, j, slope, offset, crowding, offers):
-    """Note the offers for the other candidates, by the line above what one instance is worth."""
+def note_lines(columns, prices, j, slope, offset, offers):
+    """Note the offers for candidates that are not worth their price, by the line above what one instance is worth."""
     for place in range(columns.indptr[j], columns.indptr[j + 1]):
         i, e = columns.instances[place], np.float64(columns.values[place])
         if not is_affordable(slope, offset, e, prices[i]):
-            offer = crowding.share * (slope * e + offset) - crowding.coming - crowding.coming_slope * e
-            note_other(offers, i, np.float32(offer))
+            note_other(offers, i, np.float32(slope * e + offset))
 
 
 @step
 def note_offers(worth, columns, prices, j, bench, size, slope, offset, offers):
-    """Note the offers of label j for all its candidates, of which `size` are on the workbench with the best set.
+    """Note the offers of label j for its candidates, of which `size` are on the workbench with the best set.
 
-    The line lies above what one instance is worth. Writes: offers; bench.net.
+    The line lies above what one instance is worth. The other candidates matter where there is no set: beside one they
+    are far from their price. Writes: offers; bench.net.
     """
-    crowding = crowding_of(worth, j, bench, size, slope, offset)
     if size > 0:
         fill_net_of_best(worth, j, bench, size)
-        note_loaded(bench, size, crowding, offers)
-    if size < columns.indptr[j + 1] - columns.indptr[j]:
-        note_unaffordable(columns, prices, j, slope, offset, crowding, offers)
+        note_loaded(bench, size, crowding_of(worth, j, bench, size), offers)
+    if bench.found[SIZE] == 0.0:
+        note_lines(columns, prices, j, slope, offset, offers)
 
 
 @kernel
