@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailwise.certificates.spread_bound import SpreadBound
-from tailwise.certificates.steps import AgainstExcess, Found, ToOffers
+from tailwise.certificates.price_steps import AgainstExcess, Found, ToOffers
 from tailwise.engines.engine import Engine
 from tailwise.inputs.matrices import cut_evenly
 from tailwise.inputs.scratch import make_scratch
@@ -83,7 +83,7 @@ class Bound:
         return Found(float(paid.sum() + self._bounds.sum() + lost), counts - self.room, offers)
 
     def _count(self, prices: NDArray, rate: float, offers: NDArray) -> NDArray | None:
-        """Bring the bounds of all labels up to date, and note offers; returns how many best sets each instance is in."""
+        """Bring the bounds of all labels and the offers up to date; returns how many best sets each instance is in."""
         if not self._has_time():
             return None
         if self._elsewhere is not None:

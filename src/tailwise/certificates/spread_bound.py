@@ -86,17 +86,18 @@ class SpreadBound:
                 pointers = self._columns.indptr
                 note_best_sets(shares[pointers[first] : pointers[last]], bits, rate)
 
-        arguments = [(prices, sizes[part.first : part.last], offers.shape[0] > 0) for part in self._parts]
+        arguments = [(prices, sizes[part.first : part.last], offers.shape[0]) for part in self._parts]
         self._engine.spread(bound_labels_of, self._columns, arguments, put, self._parts)
         return counts
 
 
 def bound_labels_of(
-    columns: Columns, part: WorthPart, prices: NDArray, sizes: NDArray, wants_offers: bool
+    columns: Columns, part: WorthPart, prices: NDArray, sizes: NDArray, n_offers: int
 ) -> tuple[NDArray, ...]:
     """Bounds and sizes of the best sets of some labels, and how many of these sets each instance is in.
 
-    If that is asked for, also a bit for every candidate, whether it is in the best set of its label; and offers.
+    If that is asked for, also a bit for every candidate, whether it is in the best set of its label; and offers for
+    as many instances as these are wanted for: all or none.
     """
     first, last = columns.indptr[part.first], columns.indptr[part.last]
     pointers = columns.indptr[part.first : part.last + 1] - first
@@ -105,7 +106,7 @@ def bound_labels_of(
     bounds, counts = np.zeros(sizes.size), np.zeros(prices.size, dtype=np.int32)
     bench = make_workbench(int(np.diff(pointers).max(initial=0)), part.worth.nodes.linear.shape[2])
     shares = make_scratch(mine.values.size, np.uint16, mine.values)  # of this round only
-    offers = make_offers(prices.size if wants_offers else 0)
+    offers = make_offers(n_offers)
     with part.own.lock:
         bound_part(_find_own(part), mine, prices, sizes, bounds, shares, 1.0, counts, offers, bench, 0, sizes.size)
     bits = np.packbits(shares[: shares.size * part.tells_sets] > 0, bitorder="little")
