@@ -6,14 +6,12 @@ from reference import optimum
 from reference import selection as reference
 
 import tailwise as tw
-from tailwise.certificates.prices import Bound
 from tailwise.certificates.price_steps import MOST, ToOffers, middle_of_offers
+from tailwise.certificates.prices import Bound
 from tailwise.datasets import zipf_candidates
-from tailwise.kernels.slot_offers import BEST_OTHER, LEAST_OWN, NEXT_OTHER, NEXT_OWN, make_offers
+from tailwise.kernels.slot_offers import BEST_OTHER, LEAST_OWN, NEXT_OWN, make_offers
 from tailwise.selection.problem import Request
 from tailwise.selection.resolve import resolve
-
-NO_OFFERS = {LEAST_OWN: np.inf, NEXT_OWN: np.inf, BEST_OTHER: -np.inf, NEXT_OTHER: -np.inf}
 
 
 def offers_of(matrix, utility, expectation, prices, workers=1):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tailwise.certificates.spread_bound import SpreadBound
 from tailwise.certificates.price_steps import AgainstExcess, Found, ToOffers
+from tailwise.certificates.spread_bound import SpreadBound
 from tailwise.engines.engine import Engine
 from tailwise.inputs.matrices import cut_evenly
 from tailwise.inputs.scratch import make_scratch
