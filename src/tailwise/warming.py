@@ -137,9 +137,11 @@ def _use_utility(name: str, sparse: Any, truth: Any) -> None:
 
 
 def _use_best_sets() -> None:
+    from tailwise.kernels.slot_offers import make_offers, merge_offers
     from tailwise.kernels.slot_prices import note_best_sets
 
     note_best_sets(np.zeros(8, np.uint16), np.zeros(1, np.uint8), 0.5)
+    merge_offers(make_offers(1), make_offers(1))
 
 
 def _use_messages() -> None:

@@ -9,22 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tailwise.certificates.price_steps import AgainstExcess, Found, ToOffers
 from tailwise.certificates.spread_bound import SpreadBound
 from tailwise.engines.engine import Engine
 from tailwise.inputs.matrices import cut_evenly
 from tailwise.inputs.scratch import make_scratch
 from tailwise.kernels.rows import Columns, make_workbench
 from tailwise.kernels.set_worth import Worth
+from tailwise.kernels.slot_offers import make_offers, merge_offers
 from tailwise.kernels.slot_prices import bound_part
 
-# A step moves a price by at most this share of its scale, less and less towards the last round.
-STEP = 0.1
-# How much of the direction and of its square is kept from round to round (Adam; Kingma and Ba, 2015).
-KEPT, KEPT_SQUARE = 0.9, 0.99
-# Added to the root of the mean square of a direction, which counts slots: a price that is nearly right moves little.
-DAMPING = 0.3
-# The scale of a price is its size at the start, but at least this share of the mean.
-LEAST_SCALE = 0.02
 # What rounding may take from a sum of positive numbers; and what nodes of exact expectations may, as a share.
 ROUNDING, NODES = 1e-12, 1e-5
 # Labels are bounded in this many parts for each thread, between which a proof can end.
@@ -74,9 +68,10 @@ class Bound:
         self.shares = make_scratch(columns.values.size if keeps_shares else 0, np.uint16, columns.values)
         self._edges = cut_evenly(columns.indptr, PARTS * engine.workers)
 
-    def at(self, prices: NDArray, rate: float) -> tuple[float, NDArray] | None:
-        """The bound, and for each instance how many labels too many want it; None if there was no time."""
-        counts = self._count(prices, rate)
+    def at(self, prices: NDArray, rate: float, *, wants_offers: bool = False) -> Found | None:
+        """The bound, how many labels too many want each instance, and what they offer; None if there was no time."""
+        offers = make_offers(prices.size if wants_offers else 0)
+        counts = self._count(prices, rate, offers)
         if counts is None:
             return None
         paid = self.room * prices
@@ -85,16 +80,17 @@ class Bound:
         worth = self._bounds.sum() + (counts * prices).sum()
         # Where prices tie with gains these sets may be empty, and the bound itself is the scale.
         lost += NODES * max(abs(worth), abs(paid.sum() + self._bounds.sum())) if self.worth.has_nodes else 0.0
-        return float(paid.sum() + self._bounds.sum() + lost), counts - self.room
+        return Found(float(paid.sum() + self._bounds.sum() + lost), counts - self.room, offers)
 
-    def _count(self, prices: NDArray, rate: float) -> NDArray | None:
-        """Bring the bounds of all labels up to date; returns how many best sets each instance is in."""
+    def _count(self, prices: NDArray, rate: float, offers: NDArray) -> NDArray | None:
+        """Bring the bounds of all labels and the offers up to date; returns how many best sets each instance is in."""
         if not self._has_time():
             return None
         if self._elsewhere is not None:
-            return self._elsewhere.at(prices, self._sizes, self._bounds, self.shares, rate)
+            return self._elsewhere.at(prices, self._sizes, self._bounds, self.shares, rate, offers)
         arrays = self.worth, self.columns, prices, self._sizes, self._bounds, self.shares
         counts = np.zeros((self.engine.workers, prices.size), dtype=np.int32)
+        more = [offers, *(make_offers(offers.shape[0]) for _ in range(1, self.engine.workers))]
         idle = list(range(self.engine.workers))
         unfinished: list[int] = []
 
@@ -103,10 +99,12 @@ class Bound:
                 unfinished.append(part)
                 return
             own = idle.pop()  # lists are popped from and appended to in one step, so that no two threads have the same
-            bound_part(*arrays, rate, counts[own], self._benches[own], first, last)
+            bound_part(*arrays, rate, counts[own], more[own], self._benches[own], first, last)
             idle.append(own)
 
         self.engine.share(self._edges, bound)
+        for found in more[1:]:
+            merge_offers(offers, found)
         return None if unfinished else counts.sum(axis=0)
 
 
@@ -114,7 +112,7 @@ def bound_call(worth: Worth, columns: Columns) -> tuple[Any, tuple[Any, ...]]:
     """The kernel, with arguments of the types that it is called with."""
     numbers, sizes, shares, counts = (np.empty(0, dtype) for dtype in (np.float64, np.int64, np.uint16, np.int32))
     bench = make_workbench(0, worth.nodes.linear.shape[2])
-    return bound_part, (worth, columns, numbers, sizes, numbers, shares, RATE, counts, bench, 0, 0)
+    return bound_part, (worth, columns, numbers, sizes, numbers, shares, RATE, counts, make_offers(0), bench, 0, 0)
 
 
 def descend(bound: Bound, start: NDArray, least: NDArray, rounds: int) -> Iterator[Prices]:
@@ -123,23 +121,19 @@ def descend(bound: Bound, start: NDArray, least: NDArray, rounds: int) -> Iterat
     Prices begin at `start` and never fall below `least`: 0 for an instance that may take fewer, else minus infinity.
     """
     prices = np.maximum(start, least)
-    state = Prices(prices, bound.shares)
-    sizes = np.where(bound.room > 0, np.abs(prices), 0.0)
-    # An instance without a slot keeps its price, which is beyond all worth.
-    scale = np.where(bound.room > 0, np.maximum(sizes, LEAST_SCALE * sizes.mean()), 0.0)
-    direction, square = np.zeros_like(prices), np.zeros_like(prices)
+    state, best = Prices(prices, bound.shares), None
+    steps: ToOffers | AgainstExcess = ToOffers(prices, bound.room)
     for r in range(1, rounds + 1):
-        found = bound.at(prices, 1.0 if r == 1 else RATE)
+        nears_offers = isinstance(steps, ToOffers)
+        found = bound.at(prices, 1.0 if r == 1 else RATE, wants_offers=nears_offers and r < rounds)
         if found is None:
             return
-        upper, excess = found
-        if upper < state.upper:
-            state.upper, state.best = upper, prices
+        is_better = found.upper < state.upper
+        if is_better or best is None:
+            state.upper, state.best, best = found.upper, prices, found
         state.history.append(state.upper)
-        state.is_settled = not excess.any()
+        state.is_settled = not found.excess.any()
         yield state
-        direction = KEPT * direction + (1 - KEPT) * excess
-        square = KEPT_SQUARE * square + (1 - KEPT_SQUARE) * excess**2.0
-        pace = np.sqrt(square / (1 - KEPT_SQUARE**r)) + DAMPING
-        step = STEP * (1 - (r - 1) / rounds) * scale * (direction / (1 - KEPT**r)) / pace
-        prices = np.maximum(least, prices + step)
+        if nears_offers and not is_better:  # prices that came to meet each other went too far
+            steps, prices, found = AgainstExcess(state.best, bound.room, rounds + 1 - r), state.best, best
+        prices = np.maximum(least, steps.step(prices, found))

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 # The price of what is not for sale.
 BEYOND_WORTH = 1e6
-# A selection whose gap is below this share of the target is not looked to be improved: little is left to be found.
-NO_NEED = 0.1
 # Rounds after which the prices are good enough to look for a better selection, besides the last.
 REPAIR_ROUNDS = (12, 25, 50)
 
@@ -81,7 +79,6 @@ def prove(
     if expectation.is_linear or not problem.rules.has_budget:
         climb = None  # what is linear is optimal already, and without a budget every label has its best set
     prices, interrupted, finished = None, False, False
-    closest = replace(proving, target_gap=NO_NEED * proving.target_gap)
     try:
         worth = check_formulas(problem)
         start, least, room = _starting_prices(problem, outcome)
@@ -92,13 +89,14 @@ def prove(
         with _make_bound(problem, worth, room, sizes, has_time, needs_shares=needs_shares) as bound:
             for prices in descend(bound, start, least, rounds):
                 observer.told("proof", [upper + offset for upper in prices.history], 0, outcome.state)
-                finished = len(prices.history) == rounds or prices.is_settled
-                finished = finished or _is_close(problem, outcome, prices, offset, proving)
-                is_last = finished or not observer.goes_on()
-                is_time = is_last or len(prices.history) in REPAIR_ROUNDS
-                if climb is not None and is_time and not _is_close(problem, outcome, prices, offset, closest):
+                ends = len(prices.history) == rounds or prices.is_settled
+                is_close = _is_close(problem, outcome, prices, offset, proving)
+                is_last = ends or not observer.goes_on()
+                if climb is not None and not is_close and (is_last or len(prices.history) in REPAIR_ROUNDS):
                     outcome = repair(problem, outcome, prices.shares, climb, observer)
-                if is_last or outcome.interrupted or _is_close(problem, outcome, prices, offset, proving):
+                    is_close = _is_close(problem, outcome, prices, offset, proving)
+                finished = ends or is_close
+                if finished or is_last or outcome.interrupted:
                     break
     except KeyboardInterrupt:
         interrupted = True

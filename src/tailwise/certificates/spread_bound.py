@@ -12,6 +12,7 @@ from tailwise.inputs.scratch import make_scratch
 from tailwise.kernels.label_state import PARAMETERS, STRIDE, Terms
 from tailwise.kernels.rows import Columns, make_workbench
 from tailwise.kernels.set_worth import Worth
+from tailwise.kernels.slot_offers import make_offers, merge_offers
 from tailwise.kernels.slot_prices import bound_part, note_best_sets
 
 if TYPE_CHECKING:
@@ -68,33 +69,37 @@ class SpreadBound:
     def __exit__(self, *error: object) -> None:
         self._engine.drop_kept(self._parts)
 
-    def at(self, prices: NDArray, sizes: NDArray, bounds: NDArray, shares: NDArray, rate: float) -> NDArray:
-        """Write the bounds and sizes of the best sets, (m,), and, if there are shares of candidates, these.
+    def at(
+        self, prices: NDArray, sizes: NDArray, bounds: NDArray, shares: NDArray, rate: float, offers: NDArray
+    ) -> NDArray:
+        """Write the bounds and sizes of the best sets, (m,), and, if there are shares of candidates, these; and offers.
 
         Returns how many of the best sets each instance is in.
         """
         counts = np.zeros(prices.size, dtype=np.int64)
 
-        def put(number: int, found: tuple[NDArray, NDArray, NDArray, NDArray]) -> None:
+        def put(number: int, found: tuple[NDArray, ...]) -> None:
             nonlocal counts
             first, last = self._parts[number].first, self._parts[number].last
-            bounds[first:last], sizes[first:last], more, bits = found
+            bounds[first:last], sizes[first:last], more, bits, own_offers = found
             counts += more
+            merge_offers(offers, own_offers)
             if shares.size:
                 pointers = self._columns.indptr
                 note_best_sets(shares[pointers[first] : pointers[last]], bits, rate)
 
-        arguments = [(prices, sizes[part.first : part.last]) for part in self._parts]
+        arguments = [(prices, sizes[part.first : part.last], offers.shape[0]) for part in self._parts]
         self._engine.spread(bound_labels_of, self._columns, arguments, put, self._parts)
         return counts
 
 
 def bound_labels_of(
-    columns: Columns, part: WorthPart, prices: NDArray, sizes: NDArray
-) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    columns: Columns, part: WorthPart, prices: NDArray, sizes: NDArray, n_offers: int
+) -> tuple[NDArray, ...]:
     """Bounds and sizes of the best sets of some labels, and how many of these sets each instance is in.
 
-    If that is asked for, also a bit for every candidate: whether it is in the best set of its label.
+    If that is asked for, also a bit for every candidate, whether it is in the best set of its label; and offers for
+    as many instances as these are wanted for: all or none.
     """
     first, last = columns.indptr[part.first], columns.indptr[part.last]
     pointers = columns.indptr[part.first : part.last + 1] - first
@@ -103,10 +108,11 @@ def bound_labels_of(
     bounds, counts = np.zeros(sizes.size), np.zeros(prices.size, dtype=np.int32)
     bench = make_workbench(int(np.diff(pointers).max(initial=0)), part.worth.nodes.linear.shape[2])
     shares = make_scratch(mine.values.size, np.uint16, mine.values)  # of this round only
+    offers = make_offers(n_offers)
     with part.own.lock:
-        bound_part(_find_own(part), mine, prices, sizes, bounds, shares, 1.0, counts, bench, 0, sizes.size)
+        bound_part(_find_own(part), mine, prices, sizes, bounds, shares, 1.0, counts, offers, bench, 0, sizes.size)
     bits = np.packbits(shares[: shares.size * part.tells_sets] > 0, bitorder="little")
-    return bounds, sizes, counts, bits
+    return bounds, sizes, counts, bits, offers
 
 
 def _find_own(part: WorthPart) -> Worth:

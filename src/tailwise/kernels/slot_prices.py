@@ -5,6 +5,7 @@ import numpy as np
 from tailwise.kernels.best_set import search_best_set
 from tailwise.kernels.compiling import kernel, part, step
 from tailwise.kernels.set_worth import hold_candidates, is_affordable, line_of_one
+from tailwise.kernels.slot_offers import note_offers
 from tailwise.kernels.top_k import insert
 from tailwise.kernels.workbench import BOUND, SIZE, put, take_logs
 
@@ -23,7 +24,7 @@ def note_share(shares, place, now, rate):
 def load_priced(worth, columns, prices, j, shares, rate, bench):
     """Put the candidates of label j that may be worth their price on the workbench; returns how many there are.
 
-    Writes: shares of the others, which are in no best set.
+    And the slope and offset of the line that says so. Writes: shares of the others, which are in no best set.
     """
     hold_candidates(worth, columns, j, 1)
     slope, offset = line_of_one(worth, j, bench)
@@ -37,32 +38,35 @@ def load_priced(worth, columns, prices, j, shares, rate, bench):
             note_share(shares, place, 0.0, rate)
     hold_candidates(worth, columns, j, size)
     take_logs(worth, j, bench, size)
-    return size
+    return size, slope, offset
 
 
 @step
-def bound_labels(worth, columns, prices, sizes, bounds, shares, rate, counts, bench, first, last):
+def bound_labels(worth, columns, prices, sizes, bounds, shares, rate, counts, offers, bench, first, last):
     for j in range(first, last):
         if columns.indptr[j] == columns.indptr[j + 1]:
             continue  # no candidate: no set, and no row in the nodes
-        size = load_priced(worth, columns, prices, j, shares, rate, bench)
+        size, slope, offset = load_priced(worth, columns, prices, j, shares, rate, bench)
         search_best_set(worth, j, bench, size, sizes[j])
         bounds[j], sizes[j] = bench.found[BOUND], np.int64(bench.found[SIZE])
         for x in range(size):
             counts[bench.instances[x]] += bench.is_best[x]
             note_share(shares, bench.places[x], WHOLE * bench.is_best[x], rate)
+        if offers.shape[0] > 0:
+            note_offers(worth, columns, prices, j, bench, size, slope, offset, offers)
 
 
 @kernel
-def bound_part(worth, columns, prices, sizes, bounds, shares, rate, counts, bench, first, last):
+def bound_part(worth, columns, prices, sizes, bounds, shares, rate, counts, offers, bench, first, last):
     """The best sets of labels first to last at the prices of the instances.
 
-    Shapes: prices, counts (n,); sizes, bounds (m,); shares (nnz,), by columns. Reads: sizes, guesses of the best sets'.
+    Shapes: prices, counts (n,); sizes, bounds (m,); shares (nnz,), by columns; offers (n, N_OFFERS), or (0, N_OFFERS)
+    where they are not wanted. Reads: sizes, guesses of the best sets'.
     Writes: sizes; bounds, upper ones of what the best sets are worth less their prices; counts, to which 1 is added for
     every set that an instance is in; shares, running means of whether a candidate is in the best set of its label, in
-    parts of WHOLE. Assumes: bounds are 0 for labels without candidates.
+    parts of WHOLE; offers, with those of these labels. Assumes: bounds are 0 for labels without candidates.
     """
-    bound_labels(worth, columns, prices, sizes, bounds, shares, rate, counts, bench, first, last)
+    bound_labels(worth, columns, prices, sizes, bounds, shares, rate, counts, offers, bench, first, last)
 
 
 @kernel
