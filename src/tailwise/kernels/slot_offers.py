@@ -11,7 +11,7 @@ import numpy as np
 
 from tailwise.kernels.compiling import bundle, kernel, part, step
 from tailwise.kernels.falling_worth import fill_net
-from tailwise.kernels.nodes import BASE, phi
+from tailwise.kernels.nodes import phi
 from tailwise.kernels.set_worth import block_of, coverage_of, is_affordable, line_of, row_of, take_weights
 from tailwise.kernels.workbench import FIRST, HIGH, LAST, LOGS, LOW, SIZE, SUM
 
@@ -50,10 +50,10 @@ def worth_of_like(worth, j, q, e, bench):
     value = slope * e + offset
     if worth.has_nodes:
         b = block_of(worth, j, q)
-        linear, row, n_plain = worth.nodes.linear, row_of(worth, j, b), worth.nodes.n_plain
+        linear, row, n_plain, base = worth.nodes.linear, row_of(worth, j, b), worth.nodes.n_plain, worth.nodes.base
         take_weights(worth, j, b, np.float64(q), bench)
         for r in range(linear.shape[2]):
-            value += bench.weights[r] * phi(e if r < n_plain else 1.0 - e, linear[row, BASE, r])
+            value += bench.weights[r] * phi(e if r < n_plain else 1.0 - e, linear[row, base, r])
     return constant + q * value, value
 
 
