@@ -141,8 +141,10 @@ def _search(
 def _value_of(found: _Unseen, model: LabelTree, k: int) -> float:
     """Return the expected utility; the positives p of a label are at least its expected true positives t."""
     counts = found.state.counts
-    seen = _Unseen(model, found.utility, int(found.batch.n_instances), k, np.maximum(counts[:, P], counts[:, T]))
-    seen.state.counts[:, :P] = counts[:, :P]
+    p = np.maximum(counts[:, P], counts[:, T])
+    seen = _Unseen(model, found.utility, int(found.batch.n_instances), k, p)
+    seen.state.counts[:] = counts
+    seen.state.counts[:, P] = p
     refresh(seen.terms, seen.state)
     return seen.value()
 

@@ -90,21 +90,21 @@ def compile_label_moves(problem: Problem) -> None:
     moves = _LabelMoves(problem, state, move_far=True, is_wanted=np.empty(0, np.bool_))
     to_propose, to_settle = moves.list_calls(state, positions)
     # This process may itself compile what is not begun when it is needed: what shares code with row moves comes last.
-    calls = [*_list_node_calls(problem, state, positions), to_propose]
+    calls = [*_list_node_calls(problem, state), to_propose]
     if problem.proving is not None or repair in problem.plan:
         calls.append(bound_call(problem.expectation.worth, problem.candidates.columns(problem.engine)))
         calls.append(most_shared_call(problem))
     compile_ahead(*calls, to_settle)
 
 
-def _list_node_calls(problem: Problem, state: State, positions: NDArray) -> list[tuple[Any, tuple[Any, ...]]]:
+def _list_node_calls(problem: Problem, state: State) -> list[tuple[Any, tuple[Any, ...]]]:
     """The kernels that fill the nodes of exact expectations, with their arguments."""
     if not problem.expectation.uses_nodes:
         return []
     rows, wanted = problem.candidates.rows, np.empty(0, dtype=np.bool_)
     return [
         (multiply_generating, (rows, state.nodes, wanted, 0, 0)),
-        (count_nodes, (rows, positions, state.nodes, wanted, 0, 0)),
+        (count_nodes, (np.empty(0, np.int32), np.empty(0, rows.values.dtype), state.nodes, wanted, 0, 0)),
     ]
 
 
