@@ -173,14 +173,15 @@ def fetch_nodes(nodes, j, n_rows):
 
 @step
 def multiply_rows(rows, nodes, is_wanted, first, last):
-    has_many = nodes.places.size > MANY_LABELS
+    labels, values, places = rows.labels, rows.values, nodes.places
+    has_many = places.size > MANY_LABELS
     for i in range(rows.indptr.size - 1):
-        start, stop = part_of_row(rows, i, first, last, nodes.places.size)
-        for x in range(start, stop):
-            if has_many and x + AHEAD < stop and is_wanted_label(is_wanted, rows.labels[x + AHEAD]):
-                fetch_nodes(nodes, rows.labels[x + AHEAD], WEIGHT + 1)
-            if is_wanted_label(is_wanted, rows.labels[x]):
-                multiply_instance(nodes, np.int64(nodes.places[rows.labels[x]]), np.float64(rows.values[x]))
+        start, stop = part_of_row(rows, i, first, last, places.size)
+        for x in range(np.uint64(start), np.uint64(stop)):
+            if has_many and x + AHEAD < stop and is_wanted_label(is_wanted, labels[x + AHEAD]):
+                fetch_nodes(nodes, labels[x + AHEAD], WEIGHT + 1)
+            if is_wanted_label(is_wanted, labels[x]):
+                multiply_instance(nodes, np.int64(places[np.uint32(labels[x])]), np.float64(values[x]))
 
 
 @step
