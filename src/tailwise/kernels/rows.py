@@ -270,41 +270,41 @@ def make_workbench(largest_column, n_nodes):
 
 
 @part
-def select_top(rows, budget, i, gains, lanes, chosen):
-    """The most probable labels of instance i: no arithmetic, and a bar that few of every 16th candidates reach."""
-    values, start, stop = rows.values, rows.indptr[i], rows.indptr[i + 1]
-    size, bar = 0, bar_of_top(values, start, stop, budget, lanes)
-    for y in range(min(LANES, stop - start)):
+def take_largest(numbers, first, last, budget, i, gains, lanes, chosen):
+    """Put the positions, from `first` on, of the largest numbers into row i of chosen, best first.
+
+    A bar that few of every 16th number reach spares the others a look.
+    """
+    size, bar = 0, bar_of_top(numbers, first, last, budget, lanes)
+    for y in range(min(LANES, last - first)):
         if budget > LANES or lanes[y] >= bar:
-            for x in range(start + y, stop, LANES):
-                if values[x] >= bar:
-                    insert(gains, chosen, i, size, budget, np.float64(values[x]), np.int32(x - start))
+            for x in range(first + y, last, LANES):
+                if not numbers[x] < bar:  # so that slots are taken even by what is no number
+                    insert(gains, chosen, i, size, budget, np.float64(numbers[x]), np.int32(x - first))
                     size = min(size + 1, budget)
-                    bar = values[start + chosen[i, budget - 1]] if size == budget else bar
+                    bar = numbers[first + chosen[i, budget - 1]] if size == budget else bar
 
 
 @part
-def select_best(rows, slopes, offsets, budget, i, gains, chosen):
-    labels, values = rows.labels, rows.values
-    start = rows.indptr[i]
-    size, bar = 0, -np.inf
-    for x in range(start, rows.indptr[i + 1]):
-        j = labels[x] if slopes.size > 1 else 0
-        gain = slopes[j] * values[x] + offsets[j]
-        if gain > bar or size < budget:
-            insert(gains, chosen, i, size, budget, gain, np.int32(x - start))
-            size = min(size + 1, budget)
-            bar = gains[budget - 1] if size == budget else -np.inf
+def fill_lines(rows, slopes, offsets, i, lines):
+    """Write slope_j * eta + offset_j of the candidates of instance i; returns how many there are."""
+    labels, values, start = rows.labels, rows.values, np.uint64(rows.indptr[i])
+    size = rows.indptr[i + 1] - rows.indptr[i]
+    for x in range(np.uint64(size)):
+        j = np.uint32(labels[start + x]) if slopes.size > 1 else np.uint32(0)
+        lines[x] = slopes[j] * values[start + x] + offsets[j]
+    return size
 
 
 @step
-def select_rows(rows, slopes, offsets, budgets, gains, lanes, chosen, first, last):
+def select_rows(rows, slopes, offsets, budgets, gains, lanes, lines, line_lanes, chosen, first, last):
     is_plain = slopes.size == 1 and slopes[0] == 1.0 and offsets[0] == 0.0
     for i in range(first, last):
-        if budgets[i] > 0 and is_plain:
-            select_top(rows, budgets[i], i, gains, lanes, chosen)
+        if budgets[i] > 0 and is_plain:  # no arithmetic
+            take_largest(rows.values, rows.indptr[i], rows.indptr[i + 1], budgets[i], i, gains, lanes, chosen)
         elif budgets[i] > 0:
-            select_best(rows, slopes, offsets, budgets[i], i, gains, chosen)
+            size = fill_lines(rows, slopes, offsets, i, lines)
+            take_largest(lines, 0, size, budgets[i], i, gains, line_lanes, chosen)
         for c in range(budgets[i], chosen.shape[1]):
             chosen[i, c] = -1
 
@@ -316,5 +316,9 @@ def select_by_line(rows, slopes, offsets, budgets, chosen, first, last):
     Shapes: slopes, offsets (m,), or (1,) for all labels alike; budgets (n,), at most the row's size; chosen (n, k).
     Writes: chosen, positions within the row, best first, -1 after the budget.
     """
+    longest = 0
+    for i in range(first, last):
+        longest = max(longest, rows.indptr[i + 1] - rows.indptr[i])
     gains, lanes = np.empty(chosen.shape[1]), np.empty(LANES, rows.values.dtype)
-    select_rows(rows, slopes, offsets, budgets, gains, lanes, chosen, first, last)
+    lines, line_lanes = np.empty(longest), np.empty(LANES)
+    select_rows(rows, slopes, offsets, budgets, gains, lanes, lines, line_lanes, chosen, first, last)

@@ -64,12 +64,13 @@ def kth_of_lanes(lanes, k):
 def bar_of_top(numbers, first, last, k, lanes):
     """A number that at least k of the numbers reach, and few more, so that most need no further look.
 
-    Shapes: numbers (any,), none of them negative, at least k from first to last; lanes (LANES,). Writes: lanes.
+    Shapes: numbers (any,), at least k from first to last; lanes (LANES,). Writes: lanes, unless k is larger.
     """
-    bar = lanes.dtype.type(-1.0)
+    bar = lanes.dtype.type(-np.inf)
     if k <= LANES:
         find_lane_maxima(numbers, first, last, lanes)
-        bar = kth_of_lanes(lanes, k)
+        kth = kth_of_lanes(lanes, k)
+        bar = kth if kth > -1.0 else bar  # lanes know nothing of smaller numbers
     return bar
 
 
