@@ -42,7 +42,7 @@ ENTRIES_PER_CALL = 2_000_000
 # A pass that gains a smaller share of the utility is the last one of the warm-up, or of row passes before label passes.
 WARM_SHARE, ROWS_SHARE = 1e-3, 1e-6
 # Groups of the greedy selection of a large batch, which all threads make: as good, a pass later, as groups of one.
-GREEDY_GROUPS = 64
+GREEDY_GROUPS = 32
 # Numbers of candidates between which passes look at near ones first. Below, it does not pay; above, the candidates may
 # not fit into memory, and clusters share the work.
 LEAST_NEAR, MOST_NEAR = 1_000_000, 50_000_000
