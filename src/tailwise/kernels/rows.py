@@ -108,7 +108,7 @@ def part_of_row(rows, i, first, last, n_labels):
 def sum_by_label(rows, sums, first, last):
     """Add up the probabilities of each label from first to last, in the order of the rows.
 
-    Shapes: sums (m,). Writes: sums, on top of what it holds.
+    Shapes: sums (m,). Writes: sums, on top of what it holds. Assumes: labels ascend within each row.
     """
     labels, values = rows.labels, rows.values
     for i in range(rows.indptr.size - 1):
@@ -121,7 +121,7 @@ def sum_by_label(rows, sums, first, last):
 def survey_labels(rows, largest, sizes, first, last):
     """The largest probability of each label from first to last, and the number of its candidates.
 
-    Shapes: largest, sizes (m,). Writes: both, on top of what they hold.
+    Shapes: largest, sizes (m,). Writes: both, on top of what they hold. Assumes: labels ascend within each row.
     """
     labels, values = rows.labels, rows.values
     for i in range(rows.indptr.size - 1):
@@ -271,7 +271,7 @@ def make_workbench(largest_column, n_nodes):
 
 @part
 def select_top(rows, budget, i, gains, lanes, chosen):
-    """The most probable labels of instance i: no arithmetic, and a bar that few of every 16th candidates reach."""
+    """The most probable labels of instance i: no arithmetic, and only lanes that reach the first bar are looked at."""
     values, start, stop = rows.values, rows.indptr[i], rows.indptr[i + 1]
     size, bar = 0, bar_of_top(values, start, stop, budget, lanes)
     for y in range(min(LANES, stop - start)):
