@@ -7,19 +7,28 @@ from reference import selection as reference
 
 import tailwise as tw
 from tailwise.certificates.price_steps import MOST, ToOffers, middle_of_offers
-from tailwise.certificates.prices import Bound
+from tailwise.certificates.prices import Bound, descend
 from tailwise.datasets import zipf_candidates
 from tailwise.kernels.slot_offers import BEST_OTHER, LEAST_OWN, NEXT_OWN, make_offers
 from tailwise.selection.problem import Request
 from tailwise.selection.resolve import resolve
 
 
-def offers_of(matrix, utility, expectation, prices, workers=1):
-    n, m = matrix.shape
-    problem = resolve(Request(matrix, utility, 1, expectation=expectation, workers=workers))
+def problem_of(matrix, utility, expectation, workers=1):
+    return resolve(Request(matrix, utility, 1, expectation=expectation, workers=workers))
+
+
+def bound_of(problem):
+    """The bound, with room for one label each; the problem, whose formulas it has the addresses of, must be kept."""
+    n, m = problem.candidates.shape
     columns, worth = problem.candidates.columns(problem.engine), problem.expectation.worth
     room, sizes = np.ones(n, np.int64), np.ones(m)
-    return Bound(worth, columns, room, sizes, problem.engine, has_time=lambda: True).at(prices, 1.0, wants_offers=True)
+    return Bound(worth, columns, room, sizes, problem.engine, has_time=lambda: True)
+
+
+def offers_of(matrix, utility, expectation, prices, workers=1):
+    problem = problem_of(matrix, utility, expectation, workers)
+    return bound_of(problem).at(prices, 1.0, wants_offers=True)
 
 
 def offers_by_all_sets(table, prices):
@@ -108,6 +117,16 @@ def test_steps_to_offers_go_a_part_of_the_way():
     offers[1, [LEAST_OWN, BEST_OTHER]] = 9.0, 8.0
     found = type("Found", (), {"offers": offers, "excess": np.zeros(4, int)})
     np.testing.assert_allclose(ToOffers(prices, room).step(prices, found), [1.02, 1 + MOST, 1.0, 1e6], rtol=1e-6)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 30])
+def test_all_rounds_can_be_read_to_the_end(rounds):
+    problem = problem_of(reference.random_matrix(3, 20, 8, density=0.7), "macro-f1", "semi")
+    bound = bound_of(problem)
+    (*_, last) = descend(bound, np.full(20, 0.01), np.zeros(20), rounds)
+    assert len(last.history) == rounds
+    assert last.history == sorted(last.history, reverse=True)
+    assert bound.at(last.best, 1.0).upper == pytest.approx(last.upper, rel=1e-6)
 
 
 def test_no_selection_is_looked_for_where_the_gap_is_as_asked():

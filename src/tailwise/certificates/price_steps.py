@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from tailwise.kernels.slot_offers import BEST_OTHER, LEAST_OWN, NEXT_OTHER, NEXT_OWN
 
-# A step towards the offers moves a price by at most this share of its scale, since others come to meet it; and by a
-# share of the way that falls with every round by this much.
+# A step towards the offers moves a price by at most MOST of its scale, as the offers come to meet it when other prices
+# move; and by 1 / (1 + FALL r) of the way in step r = 0, 1, ..., so that prices that overshoot settle.
 MOST, FALL = 0.2, 0.5
 # A step against the excess moves a price by at most this share of its scale, less and less towards the last round.
 STEP = 0.04
@@ -60,7 +60,7 @@ class AgainstExcess:
 
 
 def scale_of(prices: NDArray, room: NDArray) -> NDArray:
-    """By what steps are measured; an instance without a slot keeps its price, which is beyond all worth."""
+    """The unit of the steps of each price; an instance without a slot keeps its price, which is beyond all worth."""
     sizes = np.where(room > 0, np.abs(prices), 0.0)
     return np.where(room > 0, np.maximum(sizes, LEAST_SCALE * sizes.mean()), 0.0)
 

@@ -121,7 +121,7 @@ def descend(bound: Bound, start: NDArray, least: NDArray, rounds: int) -> Iterat
     Prices begin at `start` and never fall below `least`: 0 for an instance that may take fewer, else minus infinity.
     """
     prices = np.maximum(start, least)
-    state, best = Prices(prices, bound.shares), None
+    state, best_excess = Prices(prices, bound.shares), np.zeros(0)
     steps: ToOffers | AgainstExcess = ToOffers(prices, bound.room)
     for r in range(1, rounds + 1):
         nears_offers = isinstance(steps, ToOffers)
@@ -129,11 +129,14 @@ def descend(bound: Bound, start: NDArray, least: NDArray, rounds: int) -> Iterat
         if found is None:
             return
         is_better = found.upper < state.upper
-        if is_better or best is None:
-            state.upper, state.best, best = found.upper, prices, found
+        if is_better or r == 1:
+            state.upper, state.best, best_excess = found.upper, prices, found.excess
         state.history.append(state.upper)
         state.is_settled = not found.excess.any()
         yield state
+        if r == rounds:
+            return  # no round is left that could use other prices
         if nears_offers and not is_better:  # prices that came to meet each other went too far
-            steps, prices, found = AgainstExcess(state.best, bound.room, rounds + 1 - r), state.best, best
+            steps, prices = AgainstExcess(state.best, bound.room, rounds + 1 - r), state.best
+            found = found._replace(excess=best_excess)
         prices = np.maximum(least, steps.step(prices, found))

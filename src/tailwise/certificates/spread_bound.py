@@ -30,7 +30,7 @@ class Own:
     def __init__(self) -> None:
         self.lock = threading.Lock()  # held while a kernel writes to the worth
         self.worth: Worth | None = None
-        self.recipe: MakeTerms | None = None  # holds the parameters whose addresses the terms of the worth have
+        self.make_terms: MakeTerms | None = None  # holds the parameters whose addresses the terms of the worth have
 
     def __reduce__(self) -> Any:
         return Own, ()
@@ -41,7 +41,7 @@ class WorthPart(NamedTuple):
 
     first: int
     last: int
-    recipe: MakeTerms
+    make_terms: MakeTerms
     factors: NDArray  # of the terms, which may say more of how formulas bend
     worth: Any  # a Worth of these labels, with None for the terms
     own: Own
@@ -119,7 +119,7 @@ def _find_own(part: WorthPart) -> Worth:
     """A copy that kernels may write to, with terms of this process: candidates are multiplied into nodes once."""
     own = part.own
     if own.worth is None:
-        own.recipe, terms = part.recipe, part.recipe()[0]._replace(factors=part.factors)
+        own.make_terms, terms = part.make_terms, part.make_terms()[0]._replace(factors=part.factors)
         own.worth = own_copy(part.worth)._replace(terms=_cut_terms(terms, part.first, part.last))
     return own.worth
 

@@ -108,7 +108,7 @@ def part_of_row(rows, i, first, last, n_labels):
 def sum_by_label(rows, sums, first, last):
     """Add up the probabilities of each label from first to last, in the order of the rows.
 
-    Shapes: sums (m,). Writes: sums, on top of what it holds.
+    Shapes: sums (m,). Writes: sums, on top of what it holds. Assumes: labels ascend within each row.
     """
     labels, values = rows.labels, rows.values
     for i in range(rows.indptr.size - 1):
@@ -121,7 +121,7 @@ def sum_by_label(rows, sums, first, last):
 def survey_labels(rows, largest, sizes, first, last):
     """The largest probability of each label from first to last, and the number of its candidates.
 
-    Shapes: largest, sizes (m,). Writes: both, on top of what they hold.
+    Shapes: largest, sizes (m,). Writes: both, on top of what they hold. Assumes: labels ascend within each row.
     """
     labels, values = rows.labels, rows.values
     for i in range(rows.indptr.size - 1):
@@ -273,7 +273,7 @@ def make_workbench(largest_column, n_nodes):
 def take_largest(numbers, first, last, budget, i, gains, lanes, chosen):
     """Put the positions, from `first` on, of the largest numbers into row i of chosen, best first.
 
-    A bar that few of every 16th number reach spares the others a look.
+    Only lanes (every 16th number) that reach the first bar are looked at.
     """
     size, bar = 0, bar_of_top(numbers, first, last, budget, lanes)
     for y in range(min(LANES, last - first)):

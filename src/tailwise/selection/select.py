@@ -118,8 +118,8 @@ def select(
     seed : int
         Seed of the visiting order and of ``init="random"``.
     certify : bool
-        Prove how close to the optimum the selection is (:class:`Certificate`). Where it is not within 0.1 %, look for a
-        better one where the proof points. See :func:`certify`, also for what a proof can be had for.
+        Prove how close to the optimum the selection is (:class:`Certificate`). If the gap stays above 0.1 %, also look
+        for a better selection, guided by the proof. :func:`certify` lists what can be proved.
     checkpoint : path, optional
         A folder in which every finished row pass is kept: positions, totals and history. After a kill, the same call
         goes on from there and ends with the same labels; another call is refused. Label passes are not kept: they
