@@ -1,4 +1,4 @@
-"""The regression starts on every 16th pair: what these pairs alone would lead to must not spoil the result."""
+"""The regression starts on a part of the pairs: what these pairs alone would lead to must not spoil the result."""
 
 import numpy as np
 import pytest

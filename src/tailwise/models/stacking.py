@@ -14,7 +14,9 @@ from tailwise.kernels.pooling import describe_rows, join_rows
 LEAST = 1e-4  # probabilities are kept this far from 0 and 1 in logits
 OF_MEMBERS, OF_ALL = ("logit", "log rank", "log sum"), ("log frequency", "logit of mean")
 LEAST_SCALE = 1e-9  # inputs that vary less count as constant
-FEW, STRIDE = 50_000, 16
+# With more pairs than this, most steps are taken on every 17th: a prime number, as rows often have as many candidates
+# as a power of two or of ten, of which the same ones would be met in every row.
+FEW, STRIDE = 50_000, 17
 # Newton's method: maximum number of steps, shortest step, and the share of the loss below which a gain ends it.
 MOST_STEPS, SHORTEST, LEAST_GAIN = 50, 1e-6, 1e-8
 
@@ -99,10 +101,10 @@ def fit_stack(inputs: NDArray, is_true: NDArray) -> Stack:
     find_scales(inputs, means, scales)
     factors = 1.0 / np.where(scales < LEAST_SCALE, 1.0, scales)
     pairs = Pairs(inputs, is_true, means, factors)
-    found = np.append(np.zeros(means.size), _log_odds(is_true.mean()))
-    if is_true.size > FEW:  # most steps are taken on a part of the pairs
-        found = _fit_logistic(pairs, found, STRIDE)
-    found = _fit_logistic(pairs, found, 1)
+    start = np.append(np.zeros(means.size), _log_odds(is_true.mean()))
+    # Most steps are taken on a part of the pairs, if that leads to where all of them are better off.
+    first = _fit_logistic(pairs, start, start, STRIDE) if is_true.size > FEW else start
+    found = _fit_logistic(pairs, first, start, 1)
     weights = found[:-1] * factors
     return Stack(weights, float(found[-1] - (weights * means).sum()), scales)
 
@@ -118,22 +120,35 @@ def _log_odds(share: float) -> float:
     return float(np.log(share / (1 - share)))
 
 
-def _fit_logistic(pairs: Pairs, weights: NDArray, stride: int) -> NDArray:
-    """Minimise log loss plus half the squared weights, without that of the bias, by Newton's method."""
+def _fit_logistic(pairs: Pairs, weights: NDArray, share_alone: NDArray, stride: int) -> NDArray:
+    """Minimise log loss plus half the squared weights, without that of the bias, by Newton's method.
+
+    It starts at the weights, or, if the loss is lower there, at those that know the share of true pairs alone.
+    """
     value, slope, curvature = _expand(pairs, weights, stride)
+    if weights is not share_alone and not value <= _loss_of_share(pairs.is_true):
+        weights = share_alone
+        value, slope, curvature = _expand(pairs, weights, stride)
     for _ in range(MOST_STEPS):
         direction = np.linalg.solve(curvature, slope)
         length = 1.0
-        while True:  # halved until the loss falls, which a short step does
-            tried = _expand(pairs, weights - length * direction, stride)
-            if tried[0] <= value or length < SHORTEST:
-                break
+        tried = _expand(pairs, weights - direction, stride)
+        while not tried[0] <= value and length >= SHORTEST:  # halved until the loss falls, which a short step does
             length /= 2
+            tried = _expand(pairs, weights - length * direction, stride)
+        if not tried[0] <= value:  # rounding is all that is left
+            break
         weights, gain = weights - length * direction, value - tried[0]
         value, slope, curvature = tried
         if gain <= LEAST_GAIN * abs(value):
             break
     return weights
+
+
+def _loss_of_share(is_true: NDArray) -> float:
+    """The log loss of all pairs at their share of true ones."""
+    share = is_true.mean()
+    return float(-is_true.size * (share * np.log(share) + (1 - share) * np.log(1 - share)))
 
 
 def _expand(pairs: Pairs, weights: NDArray, stride: int) -> tuple[float, NDArray, NDArray]:
