@@ -67,6 +67,8 @@ def test_nobody_waits_for_a_second_process_that_nobody_follows(monkeypatch):
 
 
 def test_a_second_process_that_is_not_asked_ends():
+    if compile_ahead._Second.thread is not None:
+        compile_ahead._Second.thread.join()  # another test's, of which there can be one at a time
     compile_ahead.start_second()
     process = compile_ahead._Second.waiting
     assert process is not None
