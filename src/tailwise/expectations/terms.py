@@ -167,7 +167,8 @@ def count_picked(picked: Picked, others: NDArray, terms: Terms, state: State) ->
     for labels, values in picked:
         kernels.count_selected(labels, values, terms, state)
     kernels.refresh(terms, state)
-    kernels.add_impossible(terms, state, others)
+    if others.size:  # which is rare, and would have to be compiled
+        kernels.add_impossible(terms, state, others)
     return state
 
 
