@@ -155,7 +155,9 @@ def test_bad_files_and_options(bad_folder, monkeypatch, capsys, words, message):
 
 USAGE = {
     "no command": ("", "the following arguments are required: COMMAND"),
-    "unknown command": ("selct", "invalid choice: 'selct'"),
+    "misspelt command": ("selct", r"tailwise: error: there is no command 'selct'\. Did you mean select\?"),
+    "misspelt command of data": ("data lst", r"tailwise data: error: there is no command 'lst'\. Did you mean list\?"),
+    "unknown command": ("nonsense", r"no command 'nonsense'\. Choose from select, evaluate, certify,"),
     "no output": ("select probabilities.npz -u macro-f1 -k 3", "required: -o/--output"),
     "no k": ("select probabilities.npz -u macro-f1 -o chosen.npz", "required: -k"),
     "k text": (SELECT.replace("3", "many"), r"k must be an integer, or none for no budget\. Got 'many'\."),
