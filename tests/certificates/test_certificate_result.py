@@ -94,15 +94,15 @@ def test_the_words_say_what_is_proven(text):
     certificate = tw.certify(MATRIX, text, 2)
     for words in (str(certificate), repr(certificate)):
         assert text in words
-        assert "proven within" in words
-        assert "% of the optimum" in words
+        assert "; the optimum is at most " in words
+        assert " % above this selection" in words
         assert "\n" not in words
         assert len(words) < 200
 
 
 def test_the_percentage_is_that_of_the_relative_gap():
     certificate = tw.certify(LOOSE, "macro-f1", 3, rounds=1, target_gap=0.0)
-    number = float(str(certificate).split("proven within ")[1].split(" %")[0])
+    number = float(str(certificate).split("the optimum is at most ")[1].split(" %")[0])
     assert certificate.relative_gap > 1e-4
     # Rounded up, if at all: less must not be claimed than is proven.
     assert 100 * certificate.relative_gap - 1e-12 <= number <= 120 * certificate.relative_gap

@@ -38,6 +38,7 @@ def test_the_story_fits_on_a_screen(story):
     assert story.out.startswith("3,809 library records, each to be given 5 of 3,993 subjects.")
     assert "The certificate: expected macro-f1 0." in story.out
     assert "tailwise demo --full" in story.out
+    assert "tailwise select YOUR-PROBABILITIES.npz -u macro-f1" in story.out  # a demo writes no probabilities
 
 
 def test_the_story_compares_four_strategies(story):

@@ -37,7 +37,15 @@ def list_contents(folder):
 FILES = {
     "missing file": (
         "select missing.npz -u macro-f1 -k 3 -o chosen.npz",
-        r"file that exists\. Got missing\.npz\. Check",
+        r"missing\.npz does not exist\. Check",
+    ),
+    "misspelt file": (
+        SELECT.replace("ties.npz", "tis.npz"),
+        r"^tailwise: error: probabilitis\.npz does not exist\. Did you mean probabilities\.npz\?",
+    ),
+    "misspelt suffix": (
+        SELECT.replace("ties.npz", "ties.csv"),
+        r"probabilities\.csv does not exist\. Did you mean probabilities\.npz\?",
     ),
     "truncated file": ("select truncated.npz -u macro-f1 -k 3 -o chosen.npz", r"truncated\.npz .* cut short"),
     "text file": ("select text.npz -u macro-f1 -k 3 -o chosen.npz", r"text\.npz must be an \.npz file"),
@@ -92,7 +100,7 @@ OPTIONS = {
         r"priors covers 50 labels, probabilities has 60",
     ),
     "priors are probabilities": (SELECT + " --priors probabilities.npz", r"must hold only 0 and 1\. Got"),
-    "no such priors": (SELECT + " --priors missing.npz", r"file that exists\. Got missing\.npz"),
+    "no such priors": (SELECT + " --priors missing.npz", r"missing\.npz does not exist"),
     "no priors to scale": (SELECT + " --condition-positives priors", r"needs priors\..*Give --priors FILE"),
     "top": (SELECT + " --top 0", r"top must be an integer of at least 1\. Got 0\."),
     "top huge": (SELECT + " --top 99999999999999999999", r"top must be .* at most 9223372036854775807\. Got 9{20}\."),
@@ -112,7 +120,7 @@ OPTIONS = {
     "fill": (SELECT + " --fill all", r"fill must be one of auto, least-loss, none\. Got 'all'\."),
     "workers": (SELECT + " --workers 0", r"workers must be an integer of at least 1.*Got 0\."),
     "seed": (SELECT + " --seed=-1", r"seed must be an integer of at least 0\. Got -1\."),
-    "no truth": ("evaluate missing.npz truth.npz", r"file that exists\. Got missing\.npz"),
+    "no truth": ("evaluate missing.npz truth.npz", r"missing\.npz does not exist"),
     "truth is probabilities": ("evaluate probabilities.npz truth.npz", r"must hold only 0 and 1\. Got"),
     "selection is probabilities": (
         "evaluate truth.npz probabilities.npz",
@@ -155,7 +163,9 @@ def test_bad_files_and_options(bad_folder, monkeypatch, capsys, words, message):
 
 USAGE = {
     "no command": ("", "the following arguments are required: COMMAND"),
-    "unknown command": ("selct", "invalid choice: 'selct'"),
+    "misspelt command": ("selct", r"tailwise: error: there is no command 'selct'\. Did you mean select\?"),
+    "misspelt command of data": ("data lst", r"tailwise data: error: there is no command 'lst'\. Did you mean list\?"),
+    "unknown command": ("nonsense", r"no command 'nonsense'\. Choose from select, evaluate, certify,"),
     "no output": ("select probabilities.npz -u macro-f1 -k 3", "required: -o/--output"),
     "no k": ("select probabilities.npz -u macro-f1 -o chosen.npz", "required: -k"),
     "k text": (SELECT.replace("3", "many"), r"k must be an integer, or none for no budget\. Got 'many'\."),

@@ -1,6 +1,7 @@
 """Models by name on the command line, on features and on texts."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -316,6 +317,22 @@ def test_ids_of_texts_reach_predictions(texts, capsys, ids, output):
     capsys.readouterr()
     assert main(["explain", output, str(ids[1]), "--selection", "chosen.jsonl", "-u", "macro-f1"]) == 0
     assert str(ids[1]) in capsys.readouterr().out
+
+
+UNREADABLE = {
+    "an id": ("id,text\nd1,a\nd2, \n", r"test\.csv, id d2: expected a text, one for each instance\. Got none\."),
+    "no ids": ("text,year\na,1999\n,2001\n", r"test\.csv, row 2 below the header: expected a text"),
+    "no column": ("id,subjects,title\nd1,x,a\n", r"It has id, subjects, title\. Choose one: --text-column title\."),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), UNREADABLE.values(), ids=UNREADABLE)
+def test_a_file_without_every_text_is_refused_in_its_own_words(texts, capsys, content, message):
+    assert main(["train", "data", "-o", "t.model", "--model", "tree", "--quiet"]) == 0
+    Path("test.csv").write_text(content)
+    assert main(["predict", "t.model", "test.csv", "-o", "p.csv"]) == 2
+    assert re.search(message, capsys.readouterr().err)
+    assert not Path("p.csv").exists()
 
 
 def test_ids_that_are_missing_or_repeated_are_not_used(tmp_path):

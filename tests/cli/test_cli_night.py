@@ -151,7 +151,7 @@ def test_a_file_that_is_no_text_or_not_there(place, capsys):
     assert main([*SELECT, "--config", "night.toml"]) == 2
     assert "night.toml must be a TOML file in UTF-8." in capsys.readouterr().err
     assert main([*SELECT, "--config", "none.toml"]) == 2
-    assert "Got none.toml. Check the spelling" in capsys.readouterr().err
+    assert "none.toml does not exist. Check the spelling" in capsys.readouterr().err
 
 
 def test_the_flag_must_be_written_in_full(place, capsys):

@@ -35,4 +35,4 @@ def test_the_option_is_named(run, folder, words, message):
 def test_paths_are_left_alone(run, folder, path):
     done = run(folder, "select", path, *SELECT[2:])
     assert done.code == 2
-    assert f"Got {path}. " in done.err
+    assert f"tailwise: error: {path} does not exist. " in done.err

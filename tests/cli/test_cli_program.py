@@ -41,7 +41,7 @@ def test_what_waits_for_the_end_is_done(argument, code):
     done = start("import atexit; atexit.register(print, 'last words')\n" + RUN, argument)
     assert done.returncode == code
     assert done.stdout.endswith("last words\n")
-    assert ("invalid choice" in done.stderr) == (code == 2)
+    assert ("there is no command" in done.stderr) == (code == 2)
 
 
 def test_modules_that_are_rarely_used_are_loaded_when_used():

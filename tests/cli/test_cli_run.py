@@ -71,8 +71,22 @@ def test_the_folder_holds_what_python_gives(place, capsys):
     top = tw.evaluate(truth, tw.select(probabilities, "precision", 2), k=2, priors=Y)
     assert record["top_k_metrics"] == top.to_dict()
     out = capsys.readouterr().out
-    assert out.startswith(f"expected macro-f1: {selection.expected:.6f}\n{evaluation}\nload ")
+    notes = "".join(f"{each}\n" for each in selection.messages)
+    assert out.startswith(f"expected macro-f1: {selection.expected:.6f}\n{evaluation}\n{notes}load ")
     assert out.endswith("everything is in out\n")
+
+
+def test_labels_that_only_make_up_the_number_k_are_counted(place, capsys):
+    assert main(["run", "data", "-u", "macro-f1", "-k", "10", "-o", "out", *QUICK]) == 0
+    out = capsys.readouterr().out
+    probabilities = load("out/probabilities.npz")
+    (expected,) = tw.select(probabilities, "macro-f1", 10).messages
+    assert re.match(r"In [\d,]+ of [\d,]+ slots \([\d.]+%\), the label only makes up the number k", expected)
+    assert f"\n{expected}\n" in out
+    assert read_record(place)["selection"]["messages"] == [expected]
+    again = tw.Run.load("out")
+    assert again.selection.messages == (expected,)
+    assert expected in again.summary()
 
 
 def test_the_record_says_how_it_was_done(place):
@@ -156,7 +170,7 @@ def test_names_of_labels(place):
 
 def test_calibration_and_certificate(place, capsys):
     assert main([*RUN, "--calibration", "context", "--folds", "2", "--certify"]) == 0
-    assert re.search(r"proven within [\d.]+ % of the optimum", capsys.readouterr().out)
+    assert re.search(r"; the optimum is at most [\d.]+ % above this selection", capsys.readouterr().out)
     X, Y, X_test, _ = read_data(place)
     tree = LabelTree(**PARAMETERS)
     calibrator = Calibrator("context").fit_cross_validated(tree, X, Y, folds=2, top=100)

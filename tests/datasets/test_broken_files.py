@@ -43,13 +43,13 @@ def test_the_parts_alone_are_valid(path):
 
 
 def test_no_such_file(path):
-    assert_refused(path, r"path must name a file that exists\. Got .*a\.npz\. Check the spelling and the folder")
-    assert_refused(path / "b.npz", "path must name a file that exists")
+    assert_refused(path, r"a\.npz does not exist\. Check the spelling and the folder")
+    assert_refused(path / "b.npz", "does not exist")
 
 
 def test_a_file_as_folder(path):
     path.touch()
-    assert_refused(path / "b.npz", "path must name a file that exists")
+    assert_refused(path / "b.npz", "does not exist")
 
 
 def test_a_directory(tmp_path):

@@ -46,7 +46,7 @@ def test_priors_that_are_cut_short(tmp_path):
 
 
 def test_no_priors(tmp_path):
-    with pytest.raises(FileError, match="path must name a file that exists"):
+    with pytest.raises(FileError, match="does not exist"):
         load_priors(tmp_path / "none.npz")
 
 

@@ -52,6 +52,10 @@ def test_empty_slots_move_to_the_end_and_the_order_stays():
     assert EMPTY == -1
 
 
+def test_it_prints_its_sizes():
+    assert repr(Chosen.of(RANKED, 4)) == "Chosen(3 instances, at most 2 of 4 labels)"
+
+
 def test_chosen_passes_through():
     chosen = Chosen.of(RANKED, 4)
     assert Chosen.of(chosen) is chosen

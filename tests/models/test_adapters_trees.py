@@ -116,7 +116,7 @@ def test_pecos_logarithms():
 def test_pecos_files(tmp_path):
     sp.save_npz(tmp_path / "predictions.npz", HINGE)
     np.testing.assert_array_equal(from_pecos(tmp_path / "predictions.npz").toarray(), HINGE.toarray())
-    with pytest.raises(FileError, match="file that exists"):
+    with pytest.raises(FileError, match="does not exist"):
         from_pecos(tmp_path / "none.npz")
 
 

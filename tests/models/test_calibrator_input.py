@@ -161,7 +161,7 @@ def test_damaged_and_foreign_files_are_refused(path, damage):
 
 
 def test_a_missing_file(tmp_path):
-    with pytest.raises(FileError, match=r"path must name a file that exists\. Got .*none\.npz"):
+    with pytest.raises(FileError, match=r"none\.npz does not exist"):
         Calibrator.load(tmp_path / "none.npz")
 
 

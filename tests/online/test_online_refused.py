@@ -56,7 +56,10 @@ REFUSED = {
     "text": (pair([0, 1], ["a", "b"]), "probabilities must hold numbers"),
     "lengths": (pair([0, 1], [0.5]), "A row must have as many labels as probabilities. Got 2 and 1"),
     "masked": ((np.array([0, 1]), np.ma.array([0.5, 0.4], mask=[0, 1])), "must not have masked entries"),
-    "a row of a matrix": (np.array([0.5, 0.4, 0.1, 0.2]), "must be a matrix with at least one instance"),
+    "a row of a matrix": (
+        np.array([0.5, 0.4, 0.1, 0.2]),
+        r"rows must be a matrix, or a pair .*\. Got shape \(4,\)\. For a single row .* give p\[:1\], not p\[0\]\.",
+    ),
     "three arrays": ((np.array([0]), np.array([0.5]), np.array([0])), "must be a pair"),
     "other labels": (np.full((2, 3), 0.5), "rows must have the 4 labels of the selector. Got 3. Create the selector"),
     "other candidates": (tw.Candidates.of(np.full((1, 5), 0.5)), "rows must have the 4 labels of the selector. Got 5"),

@@ -314,6 +314,14 @@ def test_without_a_proof(make_run):
     assert "proven" not in page.texts["summary"]
 
 
+def test_labels_that_only_make_up_the_number_k(make_run):
+    folder = make_run("-u", "macro-f1", "-k", "10")
+    record = json.loads((folder / "run.json").read_text())
+    (message,) = record["selection"]["messages"]
+    assert "the label only makes up the number k" in message
+    assert message in " ".join(read(folder).texts["summary"].split())
+
+
 def test_without_probabilities(make_run):
     folder = make_run("-u", "coverage", "-k", "2", "--method", "tree")
     page = read(folder, None)

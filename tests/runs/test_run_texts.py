@@ -67,9 +67,13 @@ def test_texts_of_any_file(tmp_path, name, content):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", "id,title\n1,a\n", "must have the column 'text'. It has id, title"),
+        ("a.csv", "id,title\n1,a\n", "must have the column 'text'. It has id, title. Choose one: text_column='title'."),
         ("a.jsonl", '{"title": "a"}\n', "line 1: expected a JSON object with the key 'text'"),
-        ("a.txt", "a\n\nb\n", "line 2: expected a text, one line for each instance. Got none"),
+        ("a.txt", "a\n\nb\n", "line 2: expected a text, one for each instance. Got none"),
+        ("a.csv", "text\na\n,\n", "row 2 below the header: expected a text, one for each instance. Got none"),
+        ("a.csv", "id,text\nx7,a\nx8,\n", "a.csv, id x8: expected a text, one for each instance. Got none"),
+        ("a.jsonl", '{"text": "a"}\n{"text": " "}\n', "a.jsonl, line 2: expected a text, one for each instance"),
+        ("a.tsv", "a tree\t<http://x/1>\n \t<http://x/2>\n", "a.tsv, line 2: expected a text"),
         ("a.jsonl", '{"text": 3}\n', "Got 3 of type int in row 0"),
     ],
 )

@@ -188,6 +188,22 @@ def test_files_are_matched_by_name(tmp_path, monkeypatch, capsys):
     np.testing.assert_array_equal(load_selection("out.jsonl", label_names=order).labels, found.labels)
 
 
+@pytest.mark.parametrize("n_rows", [3, 5])
+@pytest.mark.parametrize("has_ids", [True, False])
+def test_a_matrix_of_other_instances_is_refused(tmp_path, monkeypatch, capsys, n_rows, has_ids):
+    monkeypatch.chdir(tmp_path)
+    save(
+        "p.jsonl", PROBABILITIES, **({"instance_names": list("wxyz"), "label_names": list("abcde")} if has_ids else {})
+    )
+    save("bought.npz", sp.csr_array(np.eye(n_rows, 5)))
+    code = main(["select", "p.jsonl", "-u", "precision", "-k", "2", "--exclude", "bought.npz", "-o", "out.jsonl"])
+    errors = capsys.readouterr().err
+    assert code == 2
+    assert "exclude must have the 4 instances of probabilities, as it has no ids and is matched by position" in errors
+    assert f" Got {n_rows}. Give ids to both" in errors
+    assert not (tmp_path / "out.jsonl").exists()
+
+
 def table(users, items):
     return pd.DataFrame({"user_id": users, "item_id": items})
 

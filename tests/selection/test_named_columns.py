@@ -45,6 +45,13 @@ def test_the_remedy_names_arguments_that_exist(path):
         tw.select(path, "precision", 1, instance="reader", label="book")
 
 
+def test_one_column_cannot_be_both_instance_and_label(table, path):
+    message = r"instance and label name the same column of .*, 'book'\. Name a column for each\. It has reader, book, "
+    for each in (table, path):
+        with pytest.raises((InputError, FileError), match=message):
+            tw.select(each, "precision", 1, instance="book", label="book", probability="chance")
+
+
 @pytest.mark.parametrize("form", [tw.Candidates.of(np.eye(2)), np.eye(2), (np.eye(2, dtype=int), np.eye(2))])
 def test_what_has_no_columns(form):
     with pytest.raises(InputError, match=r"name the columns of a table\. Got them with a .*\. Omit them\."):

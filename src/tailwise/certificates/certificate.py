@@ -26,7 +26,7 @@ class Certificate:
     upper : float
         No selection is worth more: none that takes for each instance as many of its candidates as the budget allows.
     gap, relative_gap : float
-        upper - value, and its share of the value (infinite where the value is 0 and the gap is not).
+        upper - value, and gap / abs(value) (infinite where the value is 0 and the gap is not).
     rounds : int
         How often the prices were changed.
     seconds : float
@@ -82,7 +82,8 @@ class Certificate:
         }
 
     def __str__(self) -> str:
-        return f"expected {self.utility} {self.value:.4g}, proven within {_percent(self.relative_gap)} of the optimum"
+        share = _percent(self.relative_gap)
+        return f"expected {self.utility} {self.value:.4g}; the optimum is at most {share} above this selection"
 
     def __repr__(self) -> str:
         state = ", interrupted" if self.interrupted else ""

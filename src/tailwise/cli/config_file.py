@@ -47,6 +47,14 @@ class CommandParser(argparse.ArgumentParser):
             message += self._find_dash(message)
         self.exit(2, f"{self.prog}: error: {message}\nSee {self.prog} --help.\n")
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Suggest the command that was probably meant, instead of listing all."""
+        if action.nargs == argparse.PARSER and action.choices is not None and value not in action.choices:
+            near = difflib.get_close_matches(str(value), action.choices, n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"Choose from {', '.join(action.choices)}."
+            self.error(f"there is no command {value!r}. {hint}")
+        super()._check_value(action, value)
+
     def _find_dash(self, message: str) -> str:
         """Say how to give a value that begins with a dash, if an option is followed by one."""
         flags = message.removeprefix("argument ").partition(":")[0].split("/")

@@ -149,6 +149,10 @@ class Chosen:
         )
         raise TypeError(msg)
 
+    def __repr__(self) -> str:
+        n, k = self.labels.shape
+        return f"Chosen({n:,} instances, at most {k} of {self.n_labels:,} labels)"
+
     def _numbers_by_slot(self) -> dict[str, NDArray | None]:
         """More columns of the table."""
         return {}

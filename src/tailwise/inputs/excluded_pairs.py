@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from tailwise.datasets.formats.contents import Contents
 from tailwise.datasets.formats.disk import input_errors_of
 from tailwise.errors import InputError, UnknownIdsWarning
-from tailwise.inputs.by_position import warn_of_positions
+from tailwise.inputs.by_position import MATCHED_BY_ID, warn_of_positions
 from tailwise.inputs.candidates import Candidates
 from tailwise.inputs.checks import is_integer
 from tailwise.inputs.chosen import EMPTY, Chosen
@@ -170,8 +170,19 @@ def _from_file(path: Any, candidates: Candidates, columns: dict[str, str] | None
         contents = load_contents(path, columns=columns)
         if not contents.is_open:
             given = Space("exclude", contents.instance_names, contents.label_names)
+            _check_rows(given, contents.matrix.shape[0], candidates)
             warn_of_positions(_space_of(candidates), given)
         return _from_entries(contents, candidates, from_table=contents.is_open)
+
+
+def _check_rows(given: Space, n_instances: int, candidates: Candidates) -> None:
+    """Refuse a file with more or fewer instances, if these can only be matched by position."""
+    if given.instance_ids is None and n_instances != candidates.n_instances:
+        msg = (
+            f"exclude must have the {candidates.n_instances} instances of probabilities, as it has no ids and is "
+            f"matched by position. Got {n_instances}. {MATCHED_BY_ID}"
+        )
+        raise InputError(msg)
 
 
 def _from_entries(found: Contents, candidates: Candidates, *, from_table: bool) -> Excluded:

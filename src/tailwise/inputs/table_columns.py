@@ -6,6 +6,7 @@ Tables of any library that narwhals knows are read: pandas, polars, pyarrow, das
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from numbers import Integral, Number, Real
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -103,6 +104,7 @@ def choose_columns(columns: Mapping[str, str] | Sequence[str] | None, names: lis
     if strange is not None:
         msg = f"{source} must have the column {strange!r}. It has {list_columns(names)}."
         raise InputError(msg)
+    _refuse_shared(given, names, source)
     by_name = {str(column).lower(): column for column in reversed(names)}
     found = dict(given)
     for part, usual in PARTS.items():
@@ -112,6 +114,17 @@ def choose_columns(columns: Mapping[str, str] | Sequence[str] | None, names: lis
         if part not in found and column is not None:
             found[part] = column
     return {part: found[part] for part in PARTS if part in found}
+
+
+def _refuse_shared(given: Mapping[str, Any], names: list[Any], source: str) -> None:
+    """Refuse one column for two parts, such as items for both instances and labels."""
+    for (one, column), (other, another) in combinations(given.items(), 2):
+        if column == another:
+            msg = (
+                f"{one} and {other} name the same column of {source}, {column!r}. Name a column for each. "
+                f"It has {list_columns(names)}."
+            )
+            raise InputError(msg)
 
 
 def _as_mapping(columns: Mapping[str, str] | Sequence[str] | None) -> dict[str, Any]:

@@ -24,6 +24,8 @@ from tailwise.online.stream_names import check_numbers, number_by_name, read_row
 from tailwise.utilities import as_utility
 from tailwise.utilities.utility import Utility
 
+ONE_ROW = "For a single row of a matrix, give p[:1], not p[0]."
+
 
 class OnlineSelector:
     r"""Choose k labels for each row as it arrives, given the decisions so far.
@@ -234,6 +236,9 @@ class OnlineSelector:
 
 def _single_row(rows: Any) -> tuple[NDArray, NDArray] | None:
     """Return the labels and probabilities of a single row, or None for any other form."""
+    if isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype.kind in "fiub":
+        msg = f"rows must be a matrix, or a pair of labels and probabilities. Got shape {rows.shape}. {ONE_ROW}"
+        raise InputError(msg)
     if not isinstance(rows, tuple) or len(rows) != 2:
         return None
     labels, values = rows

@@ -143,7 +143,7 @@ def describe_story(story: Story, width: int) -> str:
                 f"The trade-off is plotted in {story.picture}."
             ),
             "Next:",
-            "  tailwise select probabilities.npz -u macro-f1 -k 5 -o chosen.npz",
+            "  tailwise select YOUR-PROBABILITIES.npz -u macro-f1 -k 5 -o chosen.npz",
             "  tailwise demo --full      all strategies, metrics and budgets",
             "  tailwise --help",
         ]

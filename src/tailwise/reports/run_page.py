@@ -57,6 +57,7 @@ def describe_run(run: RunFolder, *, alphas: Sequence[float] | None = None, progr
         **_compare(run, own, top, charts),
         **_trade(run, {f"top-{run.k}": top, "this run": own} if top else {}, alphas, charts, progress=progress),
         "expectation": run.basis["expectation"],
+        "messages": run.messages,
         "proof": _read_proof(run),
         "reliability": _check_probabilities(run, own, charts),
         "model": _describe_model(run),

@@ -17,6 +17,7 @@ from tailwise.datasets import LabelNames, save, save_label_names, save_priors, s
 from tailwise.datasets.formats.disk import file_errors_of, parse_json, written_beside
 from tailwise.datasets.formats.output_folders import claimed_folder
 from tailwise.errors import FileError
+from tailwise.inputs.candidates import Origin
 from tailwise.inputs.ids import Ids
 from tailwise.metrics import Evaluation, evaluate
 from tailwise.models.calibrator import Calibrator
@@ -98,6 +99,7 @@ class Run:
         """Return a short summary as text."""
         lines = [f"expected {self.selection.utility}: {self.selection.expected:.6f}"]
         lines += [str(each) for each in (self.selection.certificate, self.evaluation) if each is not None]
+        lines += self.selection.messages
         return "\n".join([*lines, ", ".join(f"{step} {value:.1f} s" for step, value in self.seconds.items())])
 
     def __repr__(self) -> str:
@@ -203,6 +205,7 @@ def _read_selection(found: RunFolder) -> Selection:
         certificate=certificate,
         instance_ids=found.instances,
         label_names=found.names,
+        origin=Origin(messages=found.messages),
     )
 
 

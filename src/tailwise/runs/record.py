@@ -85,6 +85,7 @@ def describe_selection(selection: Selection) -> dict[str, Any]:
         "passes": selection.passes,
         "converged": selection.converged,
         "certificate": _describe_certificate(selection.certificate),
+        "messages": list(selection.messages),
     }
 
 

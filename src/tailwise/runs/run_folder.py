@@ -76,6 +76,11 @@ class RunFolder:
             "condition_positives": self.search.get("condition_positives"),
         }
 
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What the selection had to say, such as of labels that only make up the number k."""
+        return tuple(map(str, self.record.part("selection").get("messages", list, may_be_none=True) or ()))
+
     def name_of(self, label: int) -> str:
         """Return the title of a label."""
         return f"label {label}" if self.names is None else self.names.title_of(label)

@@ -14,7 +14,8 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -40,6 +41,8 @@ __all__ = [
 
 BUFFER = 1 << 17
 PIECE = 1 << 20
+MOST_LISTED = 10_000  # names among which similar ones are looked for
+SIMILAR = 0.8  # less would suggest one half of a pair of files for the other
 
 AnyPath = str | os.PathLike[str]
 
@@ -185,7 +188,7 @@ def _open(path: AnyPath) -> io.BufferedReader:
     try:
         return open(path, "rb")
     except (FileNotFoundError, NotADirectoryError) as error:
-        msg = f"path must name a file that exists. Got {path}. Check the spelling and the folder."
+        msg = f"{path} does not exist. {_find_similar(os.fsdecode(path))}"
         raise FileError(msg) from error
     except IsADirectoryError as error:
         msg = f"path must name a file. Got the directory {path}. Give the name of a file in it."
@@ -193,6 +196,17 @@ def _open(path: AnyPath) -> io.BufferedReader:
     except OSError as error:
         msg = f"path must name a readable file. Got {path}: {error.strerror}. Check its name and permissions."
         raise file_error(msg, error) from error
+
+
+def _find_similar(path: str) -> str:
+    """Suggest a file beside a missing one: of a similar name, apart from the suffix."""
+    folder, name = os.path.split(path)
+    with suppress(OSError):
+        by_stem = {each.partition(".")[0]: each for each in sorted(os.listdir(folder or "."))[:MOST_LISTED]}
+        near = get_close_matches(name.partition(".")[0], by_stem, n=1, cutoff=SIMILAR)
+        if near:
+            return f"Did you mean {os.path.join(folder, by_stem[near[0]])}?"
+    return "Check the spelling and the folder."
 
 
 @contextmanager

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
 from tailwise.datasets.formats.annif import list_corpus, starts_corpus
-from tailwise.datasets.formats.disk import input_errors_of, opened_text, parse_json, without_packing
+from tailwise.datasets.formats.disk import opened_text, parse_json, without_packing
 from tailwise.datasets.formats.registry import FORMATS, HEAD
 from tailwise.datasets.formats.text_lines import (
     COLUMN,
+    check_texts_of,
     find_text_columns,
     is_corpus,
     list_column,
@@ -21,7 +22,6 @@ from tailwise.datasets.formats.text_lines import (
 )
 from tailwise.errors import FileError
 from tailwise.inputs.tags import LABEL_COLUMNS, split_names, split_uris
-from tailwise.inputs.texts import check_texts
 
 __all__ = [
     "LabelledTexts",
@@ -60,8 +60,8 @@ def read_labelled_texts(path: str | os.PathLike[str], text: str = COLUMN, labels
     else:
         msg = f"{path} must hold texts and labels, as .csv, .tsv or .jsonl. Got {kind or 'no suffix'!r}. Rename it."
         raise FileError(msg)
-    with input_errors_of(path):
-        return LabelledTexts(check_texts([words for words, _ in pairs]), [names for _, names in pairs])
+    texts = check_texts_of(path, [words for words, _ in pairs], text)
+    return LabelledTexts(texts, [names for _, names in pairs])
 
 
 def read_new_texts(

@@ -14,10 +14,12 @@ from tailwise.datasets.formats.annif import list_corpus, starts_corpus
 from tailwise.datasets.formats.csv_tables import decode_line, list_fields, read_header
 from tailwise.datasets.formats.disk import input_errors_of, opened_text, parse_json, without_packing
 from tailwise.errors import FileError
+from tailwise.inputs.tags import LABEL_COLUMNS
 from tailwise.inputs.texts import check_texts
 
 __all__ = [
     "COLUMN",
+    "check_texts_of",
     "find_text_columns",
     "is_corpus",
     "list_column",
@@ -42,9 +44,29 @@ def read_texts(path: str | os.PathLike[str], column: str = COLUMN) -> list[str]:
         texts = [text for text, _ in list_column(path, column)]
     else:
         texts = [text for text, _ in list_corpus(path)] if kind == ".tsv" else list(_read_lines(path))
-        _refuse_blank_lines(path, texts)
+    return check_texts_of(path, texts, column)
+
+
+def check_texts_of(path: str | os.PathLike[str], texts: list[Any], column: str) -> list[str]:
+    """Check the texts of a file; one without a word is named by its id, its row below the header, or its line."""
+    row = next((row for row, text in enumerate(texts) if isinstance(text, str) and not text.strip()), None)
+    if row is not None:
+        msg = (
+            f"{path}, {_call_row(path, row, column)}: expected a text, one for each instance. Got none. "
+            "Write 'untitled', or remove the instance from all files."
+        )
+        raise FileError(msg)
     with input_errors_of(path):
         return check_texts(texts)
+
+
+def _call_row(path: Any, row: int, column: str) -> str:
+    ids = read_ids(path, column)
+    if ids is not None:
+        return f"id {ids[row]}"
+    kind = os.path.splitext(without_packing(path))[1]
+    is_below_header = kind == ".csv" or (kind == ".tsv" and not is_corpus(path))
+    return f"row {row + 1} below the header" if is_below_header else f"line {row + 1}"
 
 
 def read_names(path: str | os.PathLike[str]) -> list[str]:
@@ -99,7 +121,8 @@ def list_column(path: Any, column: str, other: str | None = None) -> Iterator[tu
     places = [header.index(name) for name in find_text_columns(column, header)]
     wanted = 1 if column in header else column.count(",") + 1
     if len(places) < wanted:
-        msg = f"{path} must have the column {column!r}. It has {', '.join(header)}. Rename one, or choose another."
+        own = _guess_text_column(column, header)
+        msg = f"{path} must have the column {column!r}. It has {', '.join(header)}. Choose one: text_column={own!r}."
         raise FileError(msg)
     second = len(header) if other is None else header.index(other)
     with opened_text(path) as file:
@@ -108,6 +131,12 @@ def list_column(path: Any, column: str, other: str | None = None) -> Iterator[tu
             if row:
                 texts = [row[place] if place < len(row) else "" for place in places]
                 yield _join_texts(texts), row[second] if second < len(row) else ""
+
+
+def _guess_text_column(given: str, names: list[str]) -> str:
+    """The column that was probably meant: one of those given, or the first that holds neither ids nor labels."""
+    known = (*find_text_columns(given, names), *(name for name in names if name not in (*ID_COLUMNS, *LABEL_COLUMNS)))
+    return next(iter(known), "NAME")
 
 
 def _join_texts(texts: list[Any]) -> Any:
@@ -120,16 +149,6 @@ def _join_texts(texts: list[Any]) -> Any:
 def read_header_of(path: Any) -> list[str]:
     """Return the names of the columns of a table."""
     return read_header(path)[0]
-
-
-def _refuse_blank_lines(path: Any, texts: list[str]) -> None:
-    number = next((number for number, text in enumerate(texts, 1) if not text.strip()), None)
-    if number is not None:
-        msg = (
-            f"{path}, line {number}: expected a text, one line for each instance. Got none. "
-            "Write 'untitled', or remove the instance from all files."
-        )
-        raise FileError(msg)
 
 
 def is_corpus(path: Any) -> bool:
