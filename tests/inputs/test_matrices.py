@@ -234,3 +234,11 @@ def test_parts_of_labels_cover_all_and_candidates_of_rare_labels_cost_more(monke
     assert sorted(edges) == edges
     if n_parts == 2:  # 80 candidates each, but those of the last eight labels cost half as much again
         assert edges == [0, 4, 10]
+
+
+@pytest.mark.parametrize("dtype", [">i4", ">u4", ">u2", "<i8"])
+def test_indices_in_any_byte_order(dtype):
+    matrix = sp.csr_array((2, 5))
+    matrix.indptr, matrix.data = np.array([0, 1, 3]).astype(dtype), np.array([0.5, 0.2, 0.3])
+    matrix.indices = np.array([1, 0, 3]).astype(dtype)
+    assert tw.select(matrix, "precision", 1).labels.tolist() == [[1], [3]]

@@ -58,7 +58,9 @@ def canonical_csr(matrix: Any, name: str) -> sp.csr_array:
     check_most_labels(matrix.shape[1])
     if sp.issparse(matrix) and matrix.format == "bsr":
         matrix = matrix.tocoo()  # keeps duplicates, so that they are found below; other conversions add them up
-    csr = _without_spare_room(matrix if isinstance(matrix, sp.csr_array) else sp.csr_array(matrix))
+    csr = _with_native_indices(
+        _without_spare_room(matrix if isinstance(matrix, sp.csr_array) else sp.csr_array(matrix))
+    )
     if sp.issparse(matrix) and csr.nnz < matrix.nnz and matrix.format == "coo":
         # scipy adds up duplicates when it converts a COO matrix; here, a second probability for a label is an error.
         _refuse_duplicate(name, *_first_duplicate_of_coo(matrix))
@@ -247,6 +249,14 @@ def _without_spare_room(csr: sp.csr_array) -> sp.csr_array:
     if used == csr.indices.size:
         return csr
     return sp.csr_array((csr.data[:used], csr.indices[:used], csr.indptr), shape=csr.shape, copy=False)
+
+
+def _with_native_indices(csr: sp.csr_array) -> sp.csr_array:
+    """Convert indices in the byte order of another machine, which kernels do not read."""
+    if csr.indices.dtype.isnative and csr.indptr.dtype.isnative:
+        return csr
+    pointers = csr.indices.astype(np.int64), csr.indptr.astype(np.int64)
+    return sp.csr_array((csr.data, *pointers), shape=csr.shape, copy=False)
 
 
 def _without_torch(matrix: Any) -> Any:
