@@ -21,7 +21,7 @@ from tailwise.selection import Selection, select
 from tailwise.selection.reasons import Explanation, Reason
 
 K = 5
-ALPHAS = (0.0, 0.3, 0.6, 0.8, 0.9, 1.0)
+ALPHAS = (0.0, 0.3, 0.5, 0.6, 0.8, 1.0)  # 0.5 is half and half, which is also a point of its own
 STRATEGIES = {
     f"top {K}": "precision",
     "half and half": "0.5*precision + 0.5*macro-f1",
