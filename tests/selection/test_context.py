@@ -341,3 +341,13 @@ def test_factors_of_any_precision():
         assert scaled.n_instances == float(factor) * totals.n_instances
     with pytest.raises(TypeError):
         totals * 1j
+
+
+@pytest.mark.parametrize("k", [2, None], ids=["budget", "no budget"])
+def test_precision_of_a_selection_is_its_own_with_a_context(k):
+    rng = np.random.default_rng(3)
+    context = tw.select(rng.random((6, 8)), "precision", 2).totals
+    probabilities = rng.random((4, 8))
+    found = tw.select(probabilities, "precision", k, context=context)
+    judged = tw.expected_utility(probabilities, "precision", found, context=context)
+    assert judged == pytest.approx(found.expected, rel=1e-12)

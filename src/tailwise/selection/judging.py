@@ -88,6 +88,8 @@ def judge(
     check_choice("expectation", expectation, ("exact", "semi"))
     candidates = find_candidates(source, columns, context)
     slots = None if k is not None else known_slots(selection, candidates.n_instances)
+    problem = getattr(selection, "problem", None)
+    has_budget = problem is None or problem.rules.has_budget  # without one, an instance counts as one slot
     utility = as_utility(utility, priors := read_priors(priors, source, candidates))
     selection = space_of(candidates).read_chosen(source.read_selection(selection), "selection")
     n, m = candidates.shape
@@ -100,5 +102,5 @@ def judge(
     context = check_context(context, utility, candidates)
     batch = describe_batch(candidates, budgets, priors, condition_positives, context, n)
     if slots is not None:
-        batch = replace(batch, n_slots=slots + context.n_slots)
+        batch = replace(batch, n_slots=slots + (context.n_slots if has_budget else context.n_instances))
     return Judged(utility, candidates, context, batch, chosen, budgets, aside, ids)
