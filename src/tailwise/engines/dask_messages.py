@@ -348,7 +348,7 @@ def without_placing(state: State) -> State:
 
 
 def _with_placing(state: State, recipe: Any) -> State:
-    """The inverse, on a worker: where nodes are follows from what they were placed for. A copy."""
+    """The inverse, on a worker, which places the nodes from what they were placed for. Returns a copy."""
     from tailwise.kernels.nodes import PRODUCT, SUM, WEIGHT
 
     nodes = state.nodes

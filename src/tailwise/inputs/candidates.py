@@ -253,7 +253,7 @@ class Candidates:
         return make_scratch(size, dtype, self.rows.labels)
 
     def split_labels(self, parts: int) -> list[int]:
-        """Edges of parts of the labels that take about as long each, to whoever adds their candidates up by label."""
+        """Edges of parts of the labels; adding up their candidates takes about as long for each part."""
         return cut_labels(self.by_label.sizes, parts)
 
     def condition_positives(self) -> NDArray:

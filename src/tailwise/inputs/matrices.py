@@ -44,7 +44,8 @@ __all__ = [
 MOST_LABELS = 2**31 - 1
 ENTRIES_AT_ONCE = 1 << 25  # at once, of mapped candidates: 10 bytes each
 ENTRIES_IN_BLOCK = 1 << 22  # candidates that are copied at once
-# Labels whose totals the cache of a core holds, and what a candidate of another one costs, compared with theirs.
+# Labels whose totals stay in the cache of a core, and what a candidate of any other label costs by comparison.
+# Measured on one synthetic batch; only time depends on it.
 CACHED_LABELS, RARE_COST = 2048, 1.5
 
 
@@ -115,9 +116,9 @@ def cut_evenly(pointers: NDArray, n_parts: int) -> list[int]:
 
 
 def cut_labels(sizes: NDArray, n_parts: int) -> list[int]:
-    """Edges of parts of labels with so many candidates that adding these up, row by row, takes about as long for each.
+    """Edges of parts of the labels such that adding up their candidates, row by row, takes about as long for each part.
 
-    The totals of the most frequent labels stay in the cache; a candidate of another one costs more.
+    `sizes` are the numbers of candidates. Totals of frequent labels stay in the cache; candidates of others cost more.
     """
     costs = sizes.astype(np.float64)
     if sizes.size > CACHED_LABELS:

@@ -13,7 +13,8 @@ from tailwise.kernels.top_k import bar_of_top
 
 # Candidates that are compared with the bar at a time: all of a usual row, since most rows have no rival.
 CHUNK = 2 * WIDE
-# With more labels than this, lines are fetched before they are needed: fewer than of all else, as they take less room.
+# With more labels than this, lines are fetched before they are needed. They take less room than counts and nodes
+# (MANY_LABELS), so more of them stay in the caches.
 MANY_LINES = 1 << 20
 
 

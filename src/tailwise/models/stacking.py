@@ -14,8 +14,8 @@ from tailwise.kernels.pooling import describe_rows, join_rows
 LEAST = 1e-4  # probabilities are kept this far from 0 and 1 in logits
 OF_MEMBERS, OF_ALL = ("logit", "log rank", "log sum"), ("log frequency", "logit of mean")
 LEAST_SCALE = 1e-9  # inputs that vary less count as constant
-# With more pairs than this, most steps are taken on every 17th: a prime number, as rows often have as many candidates
-# as a power of two or of ten, of which the same ones would be met in every row.
+# With more pairs than this, most steps are taken on every 17th. The number is prime, because rows often have 16, 20 or
+# 100 candidates each: a stride that divides these would meet the same ones in every row.
 FEW, STRIDE = 50_000, 17
 # Newton's method: maximum number of steps, shortest step, and the share of the loss below which a gain ends it.
 MOST_STEPS, SHORTEST, LEAST_GAIN = 50, 1e-6, 1e-8
